@@ -82,6 +82,12 @@ type Snapshot struct {
 	Slices []Status
 	// GPUs is the health of each GPU, by UUID.
 	GPUs map[string]Health
+	// Totals is the capacity of each counter and Left what is not held of it.
+	// Left is negative only where the kubelet was seen to have given away more
+	// than there is.
+	Totals, Left map[Counter]int64
+	// At is when the node came into this state.
+	At time.Time
 }
 
 // Count is how many slices of a set exist, can be taken now, and are held.

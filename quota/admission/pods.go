@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"aipub.io/aipub/api/v1alpha1"
+)
+
+// PodMutator serves [PathMutatePods]: it expands the sets of new pods. reader
+// lists ResourceSets, preferably from a cache.
+func PodMutator(reader client.Reader, config Config) *admission.Webhook {
+	return newReviewer("mutate-pods", config, func(ctx context.Context, req admission.Request) (verdict, *failure) {
+		pod, sets, failed := podAndSets(ctx, req, reader)
+		if failed != nil {
+			return verdict{}, failed
+		}
+		x, refusals := Expand(pod, sets)
+		if len(refusals) > 0 {
+			return verdict{refusals: refusals}, nil
+		}
+		v := verdict{reason: ReasonUnchanged, patches: patch(pod, x), warnings: x.Warnings}
+		if len(v.patches) > 0 {
+			v.reason = ReasonExpanded
+		}
+		return v, nil
+	})
+}
+
+// PodValidator serves [PathValidatePods]: it judges new pods and resizes.
+func PodValidator(reader client.Reader, config Config) *admission.Webhook {
+	return newReviewer("validate-pods", config, func(ctx context.Context, req admission.Request) (verdict, *failure) {
+		pod, sets, failed := podAndSets(ctx, req, reader)
+		if failed != nil {
+			return verdict{}, failed
+		}
+		if req.Operation != admissionv1.Update {
+			return verdict{reason: ReasonUnchanged, refusals: Check(pod, sets)}, nil
+		}
+		var before corev1.Pod
+		if failed := decode(req.OldObject.Raw, &before); failed != nil {
+			return verdict{}, failed
+		}
+		return verdict{reason: ReasonUnchanged, refusals: CheckResize(&before, pod)}, nil
+	})
+}
+
+func podAndSets(ctx context.Context, req admission.Request, reader client.Reader) (*corev1.Pod, Sets, *failure) {
+	var pod corev1.Pod
+	if failed := decode(req.Object.Raw, &pod); failed != nil {
+		return nil, nil, failed
+	}
+	var list v1alpha1.ResourceSetList
+	if err := reader.List(ctx, &list); err != nil {
+		return nil, nil, &failure{
+			code: http.StatusServiceUnavailable, reason: ReasonUnavailable,
+			err: fmt.Errorf("list resource sets: %w", err),
+		}
+	}
+	return &pod, MakeSets(list.Items), nil
+}
+
+func decode(raw []byte, into any) *failure {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return &failure{code: http.StatusBadRequest, reason: ReasonBadRequest, err: fmt.Errorf("decode object: %w", err)}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"aipub.io/aipub/api/v1alpha1"
+)
+
+// Sets are the ResourceSets that exist, by name.
+type Sets map[string]v1alpha1.ResourceSetSpec
+
+// MakeSets indexes a list of ResourceSets.
+func MakeSets(items []v1alpha1.ResourceSet) Sets {
+	sets := make(Sets, len(items))
+	for _, item := range items {
+		sets[item.Name] = item.Spec
+	}
+	return sets
+}
+
+// defined returns the names that a new pod may ask for.
+func (s Sets) defined() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if !retired(s[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// retired reports whether a set is kept only for those who still hold it.
+func retired(set v1alpha1.ResourceSetSpec) bool { return len(set.Policies) == 0 }
+
+// amounts is the CPU and memory that belong to a number of sets. Where one set
+// has a whole core or more, CPU is rounded down to whole cores, since the
+// kubelet pins and aligns only those.
+func amounts(set v1alpha1.ResourceSetSpec, count int64) corev1.ResourceList {
+	milli := set.CPU.MilliValue() * count
+	if set.CPU.MilliValue() >= 1000 {
+		milli -= milli % 1000
+	}
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(milli, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(set.Memory.Value()*count, resource.BinarySI),
+	}
+}

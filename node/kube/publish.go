@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "aipub.io/aipub/api/v1alpha1"
+)
+
+// Publisher writes this node's NodePartition. It is not safe for concurrent use.
+type Publisher struct {
+	client client.Client
+	node   string
+	last   *api.NodePartition
+}
+
+// NewPublisher writes through c for the named node. c must read from the API
+// server, not from a cache: the publisher is the only writer and remembers what
+// it wrote.
+func NewPublisher(c client.Client, node string) *Publisher {
+	return &Publisher{client: c, node: node}
+}
+
+// Publish makes the NodePartition's status equal to status. It writes nothing
+// when nothing changed since the last call. The object belongs to the Node with
+// the given uid, so that it is collected with it; with an empty uid it is left
+// without an owner.
+func (p *Publisher) Publish(ctx context.Context, uid types.UID, status api.NodePartitionStatus) error {
+	if p.last != nil && equality.Semantic.DeepEqual(p.last.Status, status) {
+		return nil
+	}
+	obj, err := p.object(ctx, uid)
+	if err != nil {
+		return err
+	}
+	obj.Status = status
+	if err := p.client.Status().Update(ctx, obj); err != nil {
+		p.last = nil
+		return fmt.Errorf("write node partition %s: %w", p.node, err)
+	}
+	p.last = obj
+	return nil
+}
+
+// object returns what was last written, or what the API server has, or a new one.
+func (p *Publisher) object(ctx context.Context, uid types.UID) (*api.NodePartition, error) {
+	if p.last != nil {
+		return p.last.DeepCopy(), nil
+	}
+	obj := &api.NodePartition{}
+	err := p.client.Get(ctx, client.ObjectKey{Name: p.node}, obj)
+	if err == nil {
+		return obj, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read node partition %s: %w", p.node, err)
+	}
+	obj = &api.NodePartition{ObjectMeta: metav1.ObjectMeta{Name: p.node}}
+	if uid != "" {
+		obj.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Node", Name: p.node, UID: uid,
+		}}
+	}
+	if err := p.client.Create(ctx, obj); err != nil {
+		return nil, fmt.Errorf("create node partition %s: %w", p.node, err)
+	}
+	return obj, nil
+}

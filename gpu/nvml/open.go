@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nvml
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// Config says where the driver is.
+type Config struct {
+	// LibraryPath of libnvidia-ml.so.1. Empty: the dynamic loader searches it.
+	LibraryPath string
+	// Sysfs is where the host's /sys is; default "/sys".
+	Sysfs string
+}
+
+// Driver is an open NVML library. Its methods may be called from any goroutine.
+type Driver struct {
+	api   gonvml.Interface
+	sysfs string
+
+	mu     sync.Mutex
+	boards map[string]*board // by UUID; only grows
+	byPos  map[int]string    // index → UUID as last read
+	calls  map[string]bool   // symbol → the library has it
+}
+
+// board is one GPU with its handle and its lock.
+type board struct {
+	uuid   string
+	handle gonvml.Device
+	lock   chan struct{} // holds one token while taken
+}
+
+// Open loads and initializes the library. Where that is impossible the error
+// says which file was tried and what to do.
+func Open(c Config) (*Driver, error) {
+	var opts []gonvml.LibraryOption
+	path := c.LibraryPath
+	if path != "" {
+		opts = append(opts, gonvml.WithLibraryPath(path))
+	} else {
+		path = "libnvidia-ml.so.1"
+	}
+	if c.Sysfs == "" {
+		c.Sysfs = "/sys"
+	}
+	api := gonvml.New(opts...)
+	if ret := api.Init(); ret != gonvml.SUCCESS {
+		return nil, fmt.Errorf("open %s: %w", path, openError(ret))
+	}
+	return &Driver{
+		api:    api,
+		sysfs:  c.Sysfs,
+		boards: map[string]*board{},
+		byPos:  map[int]string{},
+		calls:  map[string]bool{},
+	}, nil
+}
+
+// openError adds to the driver's answer what the administrator can do.
+func openError(ret gonvml.Return) error {
+	switch ret {
+	case gonvml.ERROR_LIBRARY_NOT_FOUND:
+		return fmt.Errorf("%w: the library cannot be loaded; install the NVIDIA driver, or give the path of libnvidia-ml.so.1", check(ret))
+	case gonvml.ERROR_DRIVER_NOT_LOADED:
+		return fmt.Errorf("%w: the kernel module is not loaded; load nvidia.ko", check(ret))
+	case gonvml.ERROR_LIB_RM_VERSION_MISMATCH:
+		return fmt.Errorf("%w: library and kernel module are of different versions; reboot the node or reload the module", check(ret))
+	case gonvml.ERROR_NO_PERMISSION:
+		return fmt.Errorf("%w: no access to /dev/nvidiactl; run as root with the GPU's device nodes", check(ret))
+	}
+	return check(ret)
+}
+
+// Close gives the library back. The Driver must not be used afterwards.
+func (d *Driver) Close() error {
+	if err := check(d.api.Shutdown()); err != nil {
+		return fmt.Errorf("close NVML: %w", err)
+	}
+	return nil
+}
+
+// Raw is the library itself, for packages that speak NVML on their own, such as
+// the container toolkit. It stays open as long as the Driver.
+func (d *Driver) Raw() gonvml.Interface { return d.api }
+
+// has reports whether the loaded library exports a symbol.
+func (d *Driver) has(symbol string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known, ok := d.calls[symbol]
+	if !ok {
+		known = d.api.Extensions().LookupSymbol(symbol) == nil
+		d.calls[symbol] = known
+	}
+	return known
+}
+
+// Errors that callers tell apart with errors.Is.
+var (
+	// ErrNoGPU: the driver does not know the GPU.
+	ErrNoGPU = errors.New("no such GPU")
+	// ErrLost: the GPU does not answer any more; it has fallen off the bus.
+	ErrLost = errors.New("GPU is lost")
+	// ErrDenied: the process lacks the privilege for the call.
+	ErrDenied = errors.New("no permission")
+)
+
+// check turns an NVML return code into an error; nil for SUCCESS. Codes with a
+// sentinel of this package wrap both, so that errors.Is finds either.
+func check(ret gonvml.Return) error {
+	switch ret {
+	case gonvml.SUCCESS:
+		return nil
+	case gonvml.ERROR_GPU_IS_LOST:
+		return fmt.Errorf("%w (%w)", ErrLost, ret)
+	case gonvml.ERROR_NOT_FOUND, gonvml.ERROR_GPU_NOT_FOUND:
+		return fmt.Errorf("%w (%w)", ErrNoGPU, ret)
+	case gonvml.ERROR_NO_PERMISSION:
+		return fmt.Errorf("%w (%w)", ErrDenied, ret)
+	}
+	return ret
+}
+
+// unsupported reports whether the answer means that this GPU or driver does
+// not have the feature, as against a failure.
+func unsupported(ret gonvml.Return) bool {
+	return ret == gonvml.ERROR_NOT_SUPPORTED || ret == gonvml.ERROR_FUNCTION_NOT_FOUND
+}

@@ -9,8 +9,8 @@
 //
 // The decisions are pure functions of an object and the sets that exist:
 // [Expand], [Check], [CheckResize] and [CheckPolicy]. [PodMutator],
-// [PodValidator] and [PolicyValidator] carry them over HTTPS; [Keeper] gives
-// that server its own certificate. Each refusal has a [Reason], the same word
+// [PodValidator] and [PolicyValidator] carry them over HTTPS, with a certificate
+// that package cert keeps. Each refusal has a [Reason], the same word
 // in the answer's causes and in the metric.
 //
 // # What an outage of ours may block

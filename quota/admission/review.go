@@ -15,6 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
+// ConfigurationName is the name of both webhook configuration objects.
+const ConfigurationName = "aipub"
+
+// The paths under which the webhooks are served.
+const (
+	PathMutatePods       = "/mutate-pods"
+	PathValidatePods     = "/validate-pods"
+	PathValidatePolicies = "/validate-partitionpolicies"
+)
+
 // The decisions that a [Recorder] is told.
 const (
 	DecisionAllowed = "allowed"

@@ -42,7 +42,8 @@ type Slice struct {
 	Block *Block
 	// CPUMilli and MemoryBytes are the set's share of the host.
 	CPUMilli, MemoryBytes int64
-	// NUMANodes are the nodes of its GPUs, ascending; empty when unknown.
+	// NUMANodes are the nodes of its GPUs, or for KindCPU the one that its CPU
+	// and memory are taken from, ascending; empty when unknown or several.
 	NUMANodes []int
 	// Uses are the counters that holding it takes from.
 	Uses []Use
@@ -63,6 +64,9 @@ type Block struct {
 	// Lend allows what is idle of this slice to be used by others, Borrow
 	// allows its holder to use what others leave idle.
 	Lend, Borrow bool
+	// MaxPercent is the most of the GPU's compute that the holder may use with
+	// what it borrows, Percent to 100.
+	MaxPercent int
 }
 
 // Counter names an amount on the node that slices share, for example the
@@ -79,7 +83,8 @@ type Use struct {
 // say which of them can be held together. It is free of the transport: the
 // device plugin shows it as device IDs, DRA as shared counters.
 type Layout struct {
-	// Modes is the mode of each GPU, by UUID.
+	// Modes is the mode of each GPU, by UUID. A GPU whose policy rule cannot be
+	// carried out is absent: it is left as it is.
 	Modes map[string]Mode
 	// Totals is the capacity of each counter.
 	Totals map[Counter]int64

@@ -215,9 +215,9 @@ type MIGSize struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
 	ComputeSlices int32 `json:"computeSlices"`
-	// memory of the instance, within a tenth of what the GPU offers, for
-	// example 18Gi for 1g.18gb. Without it, the smallest instance with these
-	// compute slices.
+	// memory of the instance, within 15 percent of what the GPU offers, for
+	// example 18Gi for 1g.18gb; the nearest counts. Without it, the smallest
+	// instance with these compute slices.
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
 	// mediaExtensions asks for the one instance per GPU with video engines (+me).

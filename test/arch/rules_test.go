@@ -29,7 +29,8 @@ var rows = map[string]row{
 	"deviceplugin":         {floor: 1, imports: []string{"gpu"}},
 	"deviceplugin/kubelet": {floor: 1, imports: []string{"gpu", "deviceplugin"}, guarded: []string{"grpc", "kubelet"}},
 
-	"quota/admission": {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner"}, guarded: []string{"controller-runtime"}},
+	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner"}, guarded: []string{"controller-runtime"}},
+	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},
 
 	"cmd/aipub-node":       {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},
 	"cmd/aipub-controller": {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},

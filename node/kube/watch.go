@@ -5,6 +5,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,9 +53,10 @@ type Config struct {
 
 // Watcher follows the cluster for one node.
 type Watcher struct {
-	cfg   Config
-	mgr   ctrl.Manager
-	pokes chan event.GenericEvent
+	cfg    Config
+	mgr    ctrl.Manager
+	pokes  chan event.GenericEvent
+	synced atomic.Bool // the pods of the node are known
 }
 
 // Scheme knows the kinds that the node agent reads and writes.
@@ -155,6 +157,12 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch pods: %w", err)
 	}
+	go func() {
+		if toolscache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+			w.synced.Store(true)
+			w.cfg.PodsChanged()
+		}
+	}()
 	if err := w.mgr.Start(ctx); err != nil {
 		return fmt.Errorf("follow the cluster: %w", err)
 	}
@@ -166,19 +174,6 @@ func phaseOf(obj any) corev1.PodPhase {
 		return p.Status.Phase
 	}
 	return ""
-}
-
-// slimPod drops what the agent never reads, so that a node full of pods costs
-// little memory.
-func slimPod(obj any) (any, error) {
-	p, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil
-	}
-	slim := &corev1.Pod{}
-	slim.Name, slim.Namespace, slim.UID, slim.ResourceVersion = p.Name, p.Namespace, p.UID, p.ResourceVersion
-	slim.Status.Phase = p.Status.Phase
-	return slim, nil
 }
 
 func (w *Watcher) reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {

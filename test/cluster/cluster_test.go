@@ -49,10 +49,10 @@ func TestCluster(t *testing.T) {
 	l.kubectl("wait", "--for=condition=Ready", "--timeout=60s", "pod/guaranteed")
 	l.want("Guaranteed", "get", "pod", "guaranteed", "-o", "jsonpath={.status.qosClass}")
 	l.want("32", "get", "node", "node-0", "-o", "jsonpath={.status.capacity.cpu}")
-	l.want("268435456Ki", "get", "node", "node-0", "-o", "jsonpath={.status.capacity.memory}")
+	l.want("256Gi", "get", "node", "node-0", "-o", "jsonpath={.status.capacity.memory}")
 	l.want("hello", "logs", "guaranteed")
 	l.want("works", "exec", "guaranteed", "--", "echo", "works")
-	l.kubectl("exec", "guaranteed", "--", "nc", "-z", "-w", "5", render.APIService, "443") // through kube-proxy's rules
+	l.kubectl("exec", "guaranteed", "--", "nc", "-w", "5", render.APIService, "443", "-e", "true") // through kube-proxy's rules
 
 	l.run("up") // changes nothing
 	container := l.kubectl("get", "pod", "guaranteed", "-o", "jsonpath={.status.containerStatuses[0].containerID}")

@@ -48,7 +48,6 @@ func (c Cluster) spec(name string, programs Programs, settings Settings) proc.Sp
 	switch name {
 	case etcd:
 		spec.Args = append([]string{debian.Etcd}, c.etcdFlags()...)
-		spec.Env = []string{"ETCD_UNSUPPORTED_ARCH=arm64"} // Debian's etcd 3.4 asks for this word on arm64
 	case containerd:
 		spec.Args = []string{filepath.Join(programs.Containerd, "containerd"), "--config", c.Layout.Config("containerd.toml")}
 	case apiserver:
@@ -109,6 +108,7 @@ func (c Cluster) controllerManagerFlags() []string {
 		"--root-ca-file="+pki("ca.crt"), "--service-account-private-key-file="+pki("sa.key"),
 		"--cluster-signing-cert-file="+pki("ca.crt"), "--cluster-signing-key-file="+pki("ca.key"),
 		"--use-service-account-credentials=true",
+		"--flex-volume-plugin-dir="+c.Layout.FlexVolumes(),
 		"--requestheader-client-ca-file="+pki("front-proxy-ca.crt"),
 	)
 }

@@ -13,6 +13,8 @@ import (
 	"aipub.io/aipub/test/cluster/internal/image"
 	"aipub.io/aipub/test/cluster/internal/pki"
 	"aipub.io/aipub/test/cluster/internal/render"
+	"aipub.io/aipub/test/cluster/internal/replace"
+	"aipub.io/aipub/test/cluster/internal/sweep"
 )
 
 // configure writes all configuration. Certificates are made once, the rest anew each time.
@@ -28,14 +30,14 @@ func (c Cluster) configure(programs Programs, settings Settings) error {
 	configs, err := render.Configs(render.Input{
 		Layout: c.Layout, Node: settings.Node, TopologyPolicy: settings.TopologyPolicy,
 		PauseImage: image.Pause, Containerd: programs.Containerd, Runc: debian.Runc, CNI: debian.CNI,
-		Mounts: settings.Machine.Mounts(),
+		Mounts: settings.Machine.Mounts(), PodsGroup: sweep.Pods,
 	})
 	if err != nil {
 		return err
 	}
 	for name, content := range configs {
-		if err := os.WriteFile(c.Layout.Config(name), content, 0o644); err != nil {
-			return fmt.Errorf("write configuration: %w", err)
+		if err := replace.File(c.Layout.Config(name), content, 0o644); err != nil {
+			return err
 		}
 	}
 	if _, err := os.Stat(c.Layout.Kubeconfig()); err == nil {
@@ -90,8 +92,8 @@ func (c Cluster) certify(node string, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(c.Layout.Config(user+".kubeconfig"), config, 0o600); err != nil {
-			return fmt.Errorf("write kubeconfig: %w", err)
+		if err := replace.File(c.Layout.Config(user+".kubeconfig"), config, 0o600); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -115,11 +117,8 @@ func subjects(node string) map[string]pki.Subject {
 }
 
 func (c Cluster) writePair(name string, pair pki.Pair) error {
-	if err := os.WriteFile(c.Layout.PKI(name+".crt"), pair.Cert, 0o644); err != nil {
-		return fmt.Errorf("write certificate: %w", err)
+	if err := replace.File(c.Layout.PKI(name+".crt"), pair.Cert, 0o644); err != nil {
+		return err
 	}
-	if err := os.WriteFile(c.Layout.PKI(name+".key"), pair.Key, 0o600); err != nil {
-		return fmt.Errorf("write key: %w", err)
-	}
-	return nil
+	return replace.File(c.Layout.PKI(name+".key"), pair.Key, 0o600)
 }

@@ -59,7 +59,9 @@ func (c Cluster) startAndWait(ctx context.Context, name string, programs Program
 	case etcd, apiserver:
 		return c.waitAPI(ctx)
 	case kubelet:
-		return c.waitKubelet(ctx)
+		return c.waitKubelet(ctx, settings.Node)
+	case kubeProxy:
+		return c.wait(ctx, name, "kube-proxy is healthy", healthy("http://127.0.0.1:10256/healthz"))
 	}
 	return nil
 }

@@ -54,7 +54,6 @@ func (c Cluster) haltNode() error {
 		sweep.Unmount(c.Layout.Kubelet(), c.Layout.Run, c.Layout.Containerd()),
 		c.unmountVolumes(),
 		sweep.RemoveGroup(sweep.Pods),
-		sweep.DeadSockets("/run/containerd/s"),
 	}
 	return errors.Join(errs...)
 }

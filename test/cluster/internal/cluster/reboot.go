@@ -56,7 +56,10 @@ func (c Cluster) reboot(ctx context.Context, programs Programs, settings Setting
 	if err := c.start(programs, settings, kubelet, kubeProxy); err != nil {
 		return err
 	}
-	return c.waitNode(ctx, settings.Node)
+	if err := c.waitNode(ctx, settings.Node); err != nil {
+		return err
+	}
+	return c.waitKubelet(ctx, settings.Node)
 }
 
 // runHooks runs the executable files of the hook folder, in name order, while the node is off.

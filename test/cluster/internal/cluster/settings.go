@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"aipub.io/aipub/test/cluster/internal/replace"
 	"aipub.io/aipub/test/cluster/internal/simulate"
 )
 
@@ -77,8 +78,5 @@ func (s Settings) save(path string) error {
 	if err != nil {
 		return fmt.Errorf("save settings: %w", err)
 	}
-	if err := os.WriteFile(path, append(raw, '\n'), 0o644); err != nil {
-		return fmt.Errorf("save settings: %w", err)
-	}
-	return nil
+	return replace.File(path, append(raw, '\n'), 0o644)
 }

@@ -12,6 +12,7 @@ import (
 
 	"aipub.io/aipub/test/cluster/internal/image"
 	"aipub.io/aipub/test/cluster/internal/layout"
+	"aipub.io/aipub/test/cluster/internal/replace"
 	"aipub.io/aipub/test/cluster/internal/sweep"
 	"golang.org/x/sys/unix"
 )
@@ -69,8 +70,8 @@ func (c Cluster) prepare(programs Programs, settings Settings) error {
 	if err := c.Layout.Make(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.Layout.Owner(), []byte(c.Layout.Work+"\n"), 0o644); err != nil {
-		return fmt.Errorf("claim machine: %w", err)
+	if err := replace.File(c.Layout.Owner(), []byte(c.Layout.Work+"\n"), 0o644); err != nil {
+		return err
 	}
 	if err := settings.save(c.Layout.Settings()); err != nil {
 		return err
@@ -130,7 +131,10 @@ func (c Cluster) startAll(ctx context.Context, programs Programs, settings Setti
 	if err := c.waitNode(ctx, settings.Node); err != nil {
 		return err
 	}
-	return c.waitServiceAccount(ctx)
+	if err := c.waitServiceAccount(ctx); err != nil {
+		return err
+	}
+	return c.wait(ctx, kubeProxy, "kube-proxy is healthy", healthy("http://127.0.0.1:10256/healthz"))
 }
 
 func (c Cluster) start(programs Programs, settings Settings, names ...string) error {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,11 +89,39 @@ func (c Cluster) waitNode(ctx context.Context, name string) error {
 	})
 }
 
-// waitKubelet waits until the kubelet itself says that it is healthy; the node's
+// waitKubelet waits until the kubelet itself says that it is healthy and knows
+// the node's pods again, without which `kubectl exec` finds none. The node's
 // condition in the API may still be that of the kubelet before.
-func (c Cluster) waitKubelet(ctx context.Context) error {
-	return c.wait(ctx, kubelet, "the kubelet is healthy", func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:10248/healthz", nil)
+func (c Cluster) waitKubelet(ctx context.Context, node string) error {
+	if err := c.wait(ctx, kubelet, "the kubelet is healthy", healthy("http://127.0.0.1:10248/healthz")); err != nil {
+		return err
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	return c.wait(ctx, kubelet, "the kubelet knows its pods", func(ctx context.Context) error {
+		bound, err := client.Pods(ctx, node)
+		if err != nil {
+			return err
+		}
+		known, err := client.KubeletPods(ctx, node)
+		if err != nil {
+			return err
+		}
+		for _, uid := range bound {
+			if !slices.Contains(known, uid) {
+				return fmt.Errorf("not yet pod %s", uid)
+			}
+		}
+		return nil
+	})
+}
+
+// healthy asks a component's health endpoint.
+func healthy(url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return err
 		}
@@ -105,7 +134,7 @@ func (c Cluster) waitKubelet(ctx context.Context) error {
 			return errors.New(response.Status)
 		}
 		return nil
-	})
+	}
 }
 
 // waitServiceAccount waits for what every pod needs: a namespace's default service account.

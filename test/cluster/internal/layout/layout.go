@@ -96,6 +96,9 @@ func (l Layout) Etcd() string { return filepath.Join(l.Work, "etcd") }
 // Kubelet is bind-mounted on KubeletDir.
 func (l Layout) Kubelet() string { return filepath.Join(l.Work, "kubelet") }
 
+// FlexVolumes is an empty folder: the default one would be made on the machine.
+func (l Layout) FlexVolumes() string { return filepath.Join(l.Work, "flexvolumes") }
+
 // Containerd is containerd's persistent root.
 func (l Layout) Containerd() string { return filepath.Join(l.Work, "containerd") }
 
@@ -112,7 +115,7 @@ func (l Layout) Owner() string { return filepath.Join(l.Run, "owner") }
 func (l Layout) Make() error {
 	dirs := []string{
 		filepath.Join(l.Work, "etc", "cni"), filepath.Join(l.Work, "cni"), filepath.Join(l.Work, "pki"), l.PodLogs(),
-		l.Processes(), l.Machine(), l.RebootHooks(), l.Etcd(), l.Kubelet(), l.Containerd(), l.Run, l.Cache,
+		l.Processes(), l.Machine(), l.RebootHooks(), l.Etcd(), l.Kubelet(), l.FlexVolumes(), l.Containerd(), l.Run, l.Cache,
 	}
 	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"aipub.io/aipub/test/cluster/internal/replace"
 )
 
 // Spec says how to run one long-lived process.
@@ -93,14 +95,7 @@ func (r Registry) record(name string, id Identity) error {
 	if err != nil {
 		return fmt.Errorf("record %s: %w", name, err)
 	}
-	temp := r.file(name) + ".new"
-	if err := os.WriteFile(temp, raw, 0o644); err != nil {
-		return fmt.Errorf("record %s: %w", name, err)
-	}
-	if err := os.Rename(temp, r.file(name)); err != nil {
-		return fmt.Errorf("record %s: %w", name, err)
-	}
-	return nil
+	return replace.File(r.file(name), raw, 0o644)
 }
 
 func (r Registry) file(name string) string { return filepath.Join(r.Dir, name+".json") }

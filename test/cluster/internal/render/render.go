@@ -42,6 +42,7 @@ type Input struct {
 	Runc           string // file
 	CNI            string // folder of the plugins
 	Mounts         []simulate.Mount
+	PodsGroup      string // cgroup of all pods
 }
 
 // PKI is for the templates.

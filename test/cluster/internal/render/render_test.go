@@ -35,7 +35,7 @@ func TestConfigsSayWhatWasAsked(t *testing.T) {
 			"containerRuntimeEndpoint: unix:///r/containerd.sock", "podLogsDir: /w/logs/pods",
 		},
 		"containerd.toml": {
-			"version = 3", "enable_cdi = true", "restrict_oom_score_adj = true", `sandbox = "example/pause:1"`,
+			"version = 4", `socket_dir = "/r/shims"`, "restrict_oom_score_adj = true", `sandbox = "example/pause:1"`,
 			`runtime_path = "/bin/containerd-1/containerd-shim-runc-v2"`, `BinaryName = "/bin/runc"`, `root = "/w/containerd"`,
 		},
 		"kube-proxy.yaml": {"mode: nftables", "hostnameOverride: node-0"},

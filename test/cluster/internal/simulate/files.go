@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"aipub.io/aipub/test/cluster/internal/replace"
 )
 
 // File is a generated file, or with Target a symbolic link.
@@ -63,7 +65,7 @@ func (m Machine) Write(dir string) error {
 
 func (f File) write(path string) error {
 	if f.Target == "" {
-		return os.WriteFile(path, []byte(f.Content), 0o444)
+		return replace.File(path, []byte(f.Content), 0o444)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return nil

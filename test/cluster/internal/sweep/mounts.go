@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sweep removes what containers leave behind: processes in their
-// cgroups, the cgroups, mounts and sockets. It works without containerd, so
+// cgroups, the cgroups, mounts and links. It works without containerd, so
 // that it also works when containerd is dead.
 package sweep
 

@@ -3,7 +3,6 @@
 package sweep
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,28 +27,6 @@ func TestWithin(t *testing.T) {
 			t.Errorf("within(%q) = %v", path, !want)
 		}
 	}
-}
-
-func TestDeadSockets(t *testing.T) {
-	dir := t.TempDir()
-	live, err := net.Listen("unix", filepath.Join(dir, "live"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer live.Close()
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead.SetUnlinkOnClose(false)
-	dead.Close()
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := DeadSockets(dir); err != nil {
-		t.Fatal(err)
-	}
-	checkNames(t, dir, "file", "live")
 }
 
 func TestLinksRemovesOnlyOurs(t *testing.T) {

@@ -194,3 +194,11 @@ func (k *Keeper) Ready(*http.Request) error {
 	}
 	return nil
 }
+
+// Expiry is the end of the served certificate's life; zero before there is one.
+func (k *Keeper) Expiry() time.Time {
+	if s := k.served.Load(); s != nil {
+		return s.pair.Leaf.NotAfter
+	}
+	return time.Time{}
+}

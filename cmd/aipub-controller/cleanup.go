@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"aipub.io/aipub/partitioner/kube"
+	"aipub.io/aipub/quota/admission"
+)
+
+// runCleanup takes AIPub's traces off the cluster.
+func runCleanup(ctx context.Context, c connection, progress io.Writer) error {
+	config, err := c.restConfig()
+	if err != nil {
+		return err
+	}
+	api, err := client.New(config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	return kube.NewCleaner(api, kube.CleanupConfig{
+		WebhookConfiguration: admission.ConfigurationName,
+		Progress:             progress,
+	}).Run(ctx)
+}

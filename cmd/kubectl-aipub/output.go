@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+const (
+	formatTable = "table"
+	formatWide  = "wide"
+)
+
+// output is the -o flag and what belongs to it.
+type output struct {
+	format    string
+	noHeaders bool
+	own       []string // formats that the command prints itself
+	print     *genericclioptions.PrintFlags
+}
+
+// addObjectOutput gives a command that shows API objects the formats that
+// kubectl get has.
+func addObjectOutput(cmd *cobra.Command) *output {
+	o := &output{own: []string{formatTable, formatWide}, print: genericclioptions.NewPrintFlags("")}
+	o.print.OutputFormat = &o.format
+	o.print.JSONYamlPrintFlags.AddFlags(cmd)
+	o.print.TemplatePrinterFlags.AddFlags(cmd)
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Leave out the headers of tables.")
+	o.addFlag(cmd)
+	return o
+}
+
+// addPlainOutput gives a command whose result is no API object table, JSON and
+// YAML.
+func addPlainOutput(cmd *cobra.Command) *output {
+	o := &output{own: []string{formatTable, formatWide}, print: &genericclioptions.PrintFlags{
+		JSONYamlPrintFlags: genericclioptions.NewJSONYamlPrintFlags(),
+	}}
+	o.print.OutputFormat = &o.format
+	o.addFlag(cmd)
+	return o
+}
+
+func (o *output) addFlag(cmd *cobra.Command) {
+	allowed := o.allowed()
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", "Output format: "+strings.Join(allowed, ", ")+". Default table.")
+	o.print.OutputFlagSpecified = func() bool { return cmd.Flags().Changed("output") }
+	// The only error is a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (o *output) allowed() []string {
+	return append(slices.Clone(o.own), o.print.AllowedFormats()...)
+}
+
+// table reports whether a table is asked for, and whether a wide one.
+func (o *output) table() (yes, wide bool) {
+	if o.format == "" {
+		t := o.print.TemplatePrinterFlags
+		return t == nil || *t.TemplateArgument == "", false
+	}
+	return slices.Contains(o.own, o.format), o.format == formatWide
+}
+
+// check refuses a format that does not exist, before anything is read.
+func (o *output) check() error {
+	if yes, _ := o.table(); yes {
+		return nil
+	}
+	_, err := o.print.ToPrinter()
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		return fmt.Errorf("-o %s: no such format%s; the formats are %s",
+			o.format, didYouMean(o.format, o.allowed()), strings.Join(o.allowed(), ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("-o %s: %w", o.format, err)
+	}
+	return nil
+}
+
+// object prints an API object in a format that is not a table.
+func (o *output) object(obj runtime.Object, w io.Writer) error {
+	p, err := o.print.ToPrinter()
+	if err != nil {
+		return fmt.Errorf("-o %s: %w", o.format, err)
+	}
+	return p.PrintObj(obj, w)
+}
+
+// rows prints a table.
+func (o *output) rows(t *metav1.Table, w io.Writer) error {
+	_, wide := o.table()
+	return printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: wide}).PrintObj(t, w)
+}
+
+// columns starts a table. A name that begins with "+" is shown when wide only.
+func columns(names ...string) *metav1.Table {
+	t := &metav1.Table{}
+	for _, n := range names {
+		short, wide := strings.CutPrefix(n, "+")
+		c := metav1.TableColumnDefinition{Name: short, Type: "string"}
+		if wide {
+			c.Priority = 1
+		}
+		t.ColumnDefinitions = append(t.ColumnDefinitions, c)
+	}
+	return t
+}
+
+// addRow appends a row; an empty cell becomes "-".
+func addRow(t *metav1.Table, cells ...string) {
+	row := metav1.TableRow{Cells: make([]any, len(cells))}
+	for i, c := range cells {
+		if c == "" {
+			c = "-"
+		}
+		row.Cells[i] = c
+	}
+	t.Rows = append(t.Rows, row)
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "aipub.io/aipub/api/v1alpha1"
+)
+
+func newSets(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "sets [NAME...]",
+		Aliases: []string{"set", "resourcesets", "rss"},
+		Short:   "Show the sets: what one is, and how many are free",
+		Long: `Show the sets: the resource to ask for, the CPU, memory and GPU of one, and how
+many are free.
+
+TOTAL counts a set as if no other were in use. Sets of different sizes share
+GPUs, so taking one set can lower what is FREE of another.
+
+With names: everything about these sets, with the counts of each node and what
+the nodes could not hand out. -o wide adds policies, nodes and that remainder to
+the table. -o json and -o yaml give the ResourceSet objects.`,
+		Example: `  # All sets
+  kubectl aipub sets
+
+  # One set, node by node
+  kubectl aipub sets small
+
+  # The resource name alone, for a script
+  kubectl aipub sets small -o jsonpath='{.spec.resourceName}'`,
+		ValidArgsFunction: a.completeNames(func() nameList { return &api.ResourceSetList{} }),
+	}
+	out := addObjectOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		return a.sets(cmd.Context(), names, out)
+	}
+	return cmd
+}
+
+func (a *app) sets(ctx context.Context, names []string, out *output) error {
+	from, err := a.source()
+	if err != nil {
+		return err
+	}
+	table, wide := out.table()
+	var f facts
+	var may []runtime.Object
+	if table {
+		may = []runtime.Object{&f.policies, &f.partitions}
+	}
+	notes, err := gather(ctx, from, []runtime.Object{&f.sets}, may)
+	if err != nil {
+		return err
+	}
+	a.note(notes...)
+	slices.SortFunc(f.sets.Items, func(a, b api.ResourceSet) int { return strings.Compare(a.Name, b.Name) })
+	sets, missing := pickSets(f, names)
+	if !table {
+		err = a.setObjects(sets, len(names) == 1, out)
+	} else {
+		err = a.setTables(sets, f, len(names) > 0 && !wide, out)
+	}
+	if err != nil {
+		return err
+	}
+	return missing
+}
+
+// setObjects prints the ResourceSets, one alone where one was asked for.
+func (a *app) setObjects(sets []api.ResourceSet, single bool, out *output) error {
+	if single {
+		if len(sets) == 0 {
+			return nil
+		}
+		return out.object(&sets[0], a.Out)
+	}
+	list := &api.ResourceSetList{Items: sets}
+	list.SetGroupVersionKind(api.GroupVersion.WithKind("ResourceSetList"))
+	return out.object(list, a.Out)
+}
+
+func (a *app) setTables(sets []api.ResourceSet, f facts, detail bool, out *output) error {
+	if detail {
+		for i, s := range sets {
+			if i > 0 {
+				fmt.Fprintln(a.Out)
+			}
+			if err := a.describeSet(s, f, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := out.rows(setTable(sets), a.Out); err != nil {
+		return err
+	}
+	if _, wide := out.table(); wide {
+		if t := remainderTable(f.partitions.Items); len(t.Rows) > 0 {
+			fmt.Fprintln(a.Out)
+			if err := out.rows(t, a.Out); err != nil {
+				return err
+			}
+		}
+	}
+	a.note(setNotes(sets, f)...)
+	return nil
+}
+
+// pickSets are the sets named, or all. The error names those that do not exist,
+// with what the policies say about them.
+func pickSets(f facts, names []string) ([]api.ResourceSet, error) {
+	return byName(f.sets.Items, trimPrefixes(names), func(s api.ResourceSet) string { return s.Name }, func(name string) error {
+		for _, p := range f.policies.Items {
+			for _, r := range p.Status.Rejections {
+				if r.Set == name {
+					return fmt.Errorf("there is no set %q: policy %s defines it, but %s", name, p.Name, r.Message)
+				}
+			}
+		}
+		var known []string
+		for _, s := range f.sets.Items {
+			known = append(known, s.Name)
+		}
+		return fmt.Errorf("there is no set %q%s; kubectl aipub sets lists those that exist", name, didYouMean(name, known))
+	})
+}
+
+// trimPrefixes lets users give a set by its resource name as well.
+func trimPrefixes(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strings.TrimPrefix(n, api.ResourcePrefix)
+	}
+	return out
+}
+
+// setNotes say why sets are not ready, and which the policies could not give.
+func setNotes(sets []api.ResourceSet, f facts) []string {
+	var notes []string
+	for _, s := range sets {
+		if c := meta.FindStatusCondition(s.Status.Conditions, api.ConditionReady); c != nil && !ready(s) {
+			notes = append(notes, fmt.Sprintf("set %s is not ready: %s", s.Name, orElse(c.Message, c.Reason)))
+		}
+	}
+	have := func(name string) bool {
+		return slices.ContainsFunc(f.sets.Items, func(s api.ResourceSet) bool { return s.Name == name })
+	}
+	for _, p := range f.policies.Items {
+		for _, r := range p.Status.Rejections {
+			if !have(r.Set) {
+				notes = append(notes, fmt.Sprintf("policy %s: %s", p.Name, rejectionOnNode(r)))
+			}
+		}
+	}
+	return notes
+}
+
+func rejectionOnNode(r api.Rejection) string {
+	if r.Node == "" {
+		return rejectionWords(r)
+	}
+	return "node " + r.Node + ": " + rejectionWords(r)
+}

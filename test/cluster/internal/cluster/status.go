@@ -34,11 +34,11 @@ func (c Cluster) Status(ctx context.Context) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", name, state, c.Layout.Log(name))
 	}
 	node, ready := c.nodeState(ctx, settings.Node)
-	fmt.Fprintf(table, "node %s\t%s\t%s\n", settings.Node, node, settings.Machine)
-	fmt.Fprintf(table, "kubeconfig\t\t%s\n", c.Layout.Kubeconfig())
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print status: %w", err)
 	}
+	fmt.Fprintf(c.Out, "node %s (%s) is %s\n", settings.Node, settings.Machine, node)
+	fmt.Fprintln(c.Out, "kubeconfig", c.Layout.Kubeconfig())
 	if !up || !ready {
 		return ErrNotUp
 	}
@@ -48,11 +48,11 @@ func (c Cluster) Status(ctx context.Context) error {
 func (c Cluster) nodeState(ctx context.Context, name string) (state string, ready bool) {
 	client, err := c.client()
 	if err != nil {
-		return err.Error(), false
+		return "unknown: " + err.Error(), false
 	}
 	node, err := client.Node(ctx, name)
 	if err != nil {
-		return err.Error(), false
+		return "unknown: " + err.Error(), false
 	}
 	if ready, why := node.Ready(); !ready {
 		return "not ready: " + why, false

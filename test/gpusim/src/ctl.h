@@ -18,6 +18,7 @@ struct ctl_args {
     struct {
         const char *name, *value; // name without dashes
     } option[CTL_MAX_OPTIONS];
+    char **rest; // run: what follows --
 };
 
 struct ctl_verb {
@@ -65,8 +66,14 @@ int ctl_reset(struct ctl_args *a);
 int ctl_reboot(struct ctl_args *a);
 int ctl_latency(struct ctl_args *a);
 int ctl_fail(struct ctl_args *a);
+int ctl_install_root(struct ctl_args *a);
+int ctl_caps_nodes(struct ctl_args *a);
+int ctl_run(struct ctl_args *a);
 int ctl_calls(struct ctl_args *a);
 int ctl_models(struct ctl_args *a);
+
+// ctl_smi is main for a gpusim that is called nvidia-smi.
+int ctl_smi(int argc, char **argv);
 
 void ctl_print_table(const struct gs_machine *m);
 void ctl_print_json(const struct gs_machine *m);

@@ -20,6 +20,10 @@ const struct ctl_verb ctl_verbs[] = {
     {"mig-event", "GPU", "Post a MIG configuration change without a change.", "", 1, 1, ctl_mig_event},
     {"latency", "CALL MILLISECONDS", "Make a call slow; 0 ends it.", "", 2, 2, ctl_latency},
     {"fail", "CALL CODE [--times N]", "Make a call answer CODE, N times or until CODE is SUCCESS.", "times", 2, 2, ctl_fail},
+    {"install-root", "DIR [--dev DIR] [--devices yes|no]",
+     "Lay a driver's files, /proc, /sys and /dev below DIR and keep them current.", "dev devices", 1, 1, ctl_install_root},
+    {"caps-nodes", "", "Make the device nodes of the MIG instances that exist, as running nvidia-smi does.", "", 0, 0, ctl_caps_nodes},
+    {"run", "-- PROGRAM [ARGUMENT...]", "Run a program that sees the installed root's /proc/driver and library.", "", 0, 0, ctl_run},
     {"calls", "", "List the calls that the library exports.", "", 0, 0, ctl_calls},
     {"models", "", "List the GPU models that a description may name, with their MIG profiles.", "", 0, 0, ctl_models},
     {0},
@@ -51,6 +55,10 @@ static int accepts(const struct ctl_verb *v, const char *option) {
 static int parse(const struct ctl_verb *v, int argc, char **argv, struct ctl_args *a) {
     for (int i = 0; i < argc; i++) {
         const char *s = argv[i];
+        if (!strcmp(s, "--") && v->run == ctl_run) {
+            a->rest = argv + i + 1;
+            break;
+        }
         if (*s != '-' || !s[1]) {
             if (a->words >= v->max) return ctl_usage("%s: \"%s\" is too much: %s %s", v->name, s, v->name, v->usage);
             a->word[a->words++] = s;
@@ -76,12 +84,14 @@ static int is_help(const char *s) {
 int main(int argc, char **argv) {
     struct ctl_args a = {.dir = gs_default_dir()};
     int i = 1;
+    const char *name = strrchr(argv[0], '/');
+    if (!strcmp(name ? name + 1 : argv[0], "nvidia-smi")) return ctl_smi(argc, argv);
     if (argc > 2 && !strcmp(argv[1], "--dir")) a.dir = argv[2], i = 3;
     if (i >= argc) return help(stderr), CTL_USAGE;
     if (is_help(argv[i])) return help(stdout), CTL_OK;
     const struct ctl_verb *v = find(argv[i]);
     if (!v) return ctl_usage("verb \"%s\" is unknown; see gpusim --help", argv[i]);
-    for (int k = i + 1; k < argc; k++)
+    for (int k = i + 1; k < argc && strcmp(argv[k], "--"); k++)
         if (is_help(argv[k])) return printf("gpusim %s %s\n%s\n", v->name, v->usage, v->help), CTL_OK;
     int bad = parse(v, argc - i - 1, argv + i + 1, &a);
     return bad ? bad : v->run(&a);

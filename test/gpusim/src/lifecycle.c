@@ -35,13 +35,16 @@ static void write_boot_id(const struct gs_machine *m) {
 void gs_power_on(struct gs_machine *m) {
     struct gs_state *s = m->s;
     char id[GS_UUID_SIZE];
-    for (uint32_t i = 0; i < s->machine.gpu_count; i++) clear_volatile(&s->gpu[i]);
+    for (uint32_t i = 0; i < s->machine.gpu_count; i++) {
+        clear_volatile(&s->gpu[i]);
+        gs_caps_sync(s, i);
+    }
     memset(s->fault, 0, sizeof s->fault);
     gs_new_uuid(id, "");
     memcpy(s->boot_id, id, 37);
     s->boot++;
     write_boot_id(m);
-    gs_caps_sync(s);
+    gs_root_boot(s);
     gs_pulse(s);
 }
 
@@ -55,7 +58,7 @@ nvmlReturn_t gs_reset_gpu(struct gs_machine *m, uint32_t gpu) {
     uint32_t mode = gs_mig_mode_persists(g) ? g->inforom.mig_mode : before;
     clear_volatile(g);
     g->v.mig_mode = mode;
-    gs_caps_sync(m->s);
+    gs_caps_sync(m->s, gpu);
     if (mode != before || had_instances) gs_post(m->s, gpu, NVML_EVENT_MIG_CONFIG, 0, GS_NONE, GS_NONE);
     return NVML_SUCCESS;
 }
@@ -87,6 +90,6 @@ void gs_recover(struct gs_machine *m, uint32_t gpu) {
     struct gs_gpu *g = &m->s->gpu[gpu];
     if (!g->v.lost) return;
     clear_volatile(g);
-    gs_caps_sync(m->s);
+    gs_caps_sync(m->s, gpu);
     gs_pulse(m->s);
 }

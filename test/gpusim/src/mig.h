@@ -50,6 +50,11 @@ struct gs_ci_profile {
 bool gs_ci_profile(const struct gs_model *m, const struct gs_profile *p, unsigned nvml_enum,
                    struct gs_ci_profile *out);
 
+// gs_ci_name writes the profile's name as tools show it: "3g.71gb" for a whole
+// instance, "1c.3g.71gb" for a part.
+enum { GS_NAME_SIZE = 32 };
+void gs_ci_name(char out[GS_NAME_SIZE], const struct gs_profile *p, unsigned slices);
+
 unsigned gs_ci_free_starts(const struct gs_gpu_instance *gi, const struct gs_ci_profile *c);
 int gs_ci_remaining(const struct gs_gpu_instance *gi, const struct gs_ci_profile *c);
 nvmlReturn_t gs_ci_create(struct gs_state *s, struct gs_gpu_instance *gi, const struct gs_ci_profile *c,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compute instances: how the compute slices of a GPU instance are divided.
+#include <stdio.h>
+
 #include "mig.h"
 #include "machine.h"
 #include "process.h"
@@ -24,6 +26,13 @@ bool gs_ci_profile(const struct gs_model *m, const struct gs_profile *p, unsigne
     }
     out->sms = c == g ? p->sms : (uint16_t)(c * m->slice_sms);
     return true;
+}
+
+void gs_ci_name(char out[GS_NAME_SIZE], const struct gs_profile *p, unsigned slices) {
+    if (slices == p->compute)
+        snprintf(out, GS_NAME_SIZE, "%s", p->name);
+    else
+        snprintf(out, GS_NAME_SIZE, "%uc.%s", slices, p->name);
 }
 
 static unsigned occupied(const struct gs_gpu_instance *gi) {

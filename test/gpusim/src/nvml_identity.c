@@ -24,11 +24,9 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len
     NVML_DEVICE(nvmlDeviceGetName, device);
     if (!t.gi) return gs_copy_string(name, length, t.model->name);
     const struct gs_profile *p = gs_profile_by_id(t.model, t.gi->profile);
-    char text[NVML_NAME_V2_SIZE];
-    if (t.ci->size == p->compute)
-        snprintf(text, sizeof text, "%s MIG %s", t.model->name, p->name);
-    else
-        snprintf(text, sizeof text, "%s MIG %uc.%s", t.model->name, t.ci->size, p->name);
+    char profile[GS_NAME_SIZE], text[NVML_NAME_V2_SIZE];
+    gs_ci_name(profile, p, t.ci->size);
+    snprintf(text, sizeof text, "%s MIG %s", t.model->name, profile);
     return gs_copy_string(name, length, text);
 }
 

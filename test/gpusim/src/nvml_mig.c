@@ -163,7 +163,7 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsi
 
 // changed tells the world about a change of instances: files and events.
 static void changed(struct gs_call *c, const struct gs_target *t) {
-    gs_caps_sync(c->s);
+    gs_caps_sync(c->s, t->index);
     gs_post(c->s, t->index, NVML_EVENT_MIG_CONFIG, 0, GS_NONE, GS_NONE);
 }
 

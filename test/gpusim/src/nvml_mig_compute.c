@@ -65,10 +65,7 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t ins
                                                   .sharedCopyEngineCount = p->copy,
                                                   .sharedDecoderCount = p->decoder, .sharedJpegCount = p->jpeg,
                                                   .sharedOfaCount = p->ofa};
-    if (c.slices == p->compute)
-        snprintf(info->name, sizeof info->name, "%s", p->name);
-    else
-        snprintf(info->name, sizeof info->name, "%uc.%s", c.slices, p->name);
+    gs_ci_name(info->name, p, c.slices);
     if (v3) ((nvmlComputeInstanceProfileInfo_v3_t *)info)->capabilities = 0;
     return NVML_SUCCESS;
 }
@@ -101,7 +98,7 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance
 }
 
 static void changed(struct gs_call *c, const struct gs_target *t) {
-    gs_caps_sync(c->s);
+    gs_caps_sync(c->s, t->index);
     gs_post(c->s, t->index, NVML_EVENT_MIG_CONFIG, 0, GS_NONE, GS_NONE);
 }
 

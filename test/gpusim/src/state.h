@@ -25,6 +25,7 @@ enum {
     GS_EVENT_RING = 1024, // older events are lost to a waiter that fell behind
     GS_CALL_SLOTS = 256,  // room for NVML_CALL_COUNT calls and those of libcuda
     GS_UUID_SIZE = 48,
+    GS_PATH_SIZE = 256,
 };
 
 #define GS_NONE 0xFFFFFFFFu // no GPU or compute instance, no NUMA node
@@ -136,7 +137,8 @@ struct gs_state {
     uint64_t event_next; // sequence number of the next event
     uint32_t generation; // of the instance created last
     uint32_t spare;
-    char root[256]; // where install-root laid the driver's files, or ""
+    char root[GS_PATH_SIZE]; // where install-root laid the driver's files, or ""
+    char dev[GS_PATH_SIZE];  // and where it made device nodes, or ""
     struct gs_machine_spec machine;
     struct gs_fault fault[GS_CALL_SLOTS];
     struct gs_event event[GS_EVENT_RING];

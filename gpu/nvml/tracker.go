@@ -146,10 +146,15 @@ func (t *tracker) heal(now time.Time, p probe) []Event {
 	return events
 }
 
-// bad marks a scope; it tells nothing new about one that is marked alike.
+// bad marks a scope; it tells nothing new about one that is marked alike, nor
+// about a GPU that is lost: the errors that announced the loss may come late.
 func (t *tracker) bad(s scope, reason, message string) []Event {
 	health := gpu.Health{Reason: reason, Message: message}
 	f := t.faults[s]
+	if f != nil && f.health.Reason == ReasonLost {
+		f.goodSince = time.Time{}
+		return nil
+	}
 	if f == nil {
 		f = &fault{}
 		t.faults[s] = f

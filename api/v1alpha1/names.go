@@ -26,6 +26,7 @@ const (
 	ConditionReady = "Ready"
 
 	ReasonApplied             = "Applied"
+	ReasonNoPolicy            = "NoPolicy"
 	ReasonNoNodes             = "NoNodes"
 	ReasonInvalidPolicy       = "InvalidPolicy"
 	ReasonSetDoesNotFit       = "SetDoesNotFit"

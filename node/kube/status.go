@@ -13,14 +13,6 @@ import (
 	"aipub.io/aipub/gpu"
 )
 
-// Facts are the parts of a NodePartition that come from the hardware.
-type Facts struct {
-	DriverVersion, AgentVersion, BootID string
-	NUMA                                []api.NUMANode
-	GPUs                                []gpu.GPU
-	Modes                               map[string]gpu.Mode
-}
-
 // Models describes each product among the GPUs once, sorted by name.
 func Models(gpus []gpu.GPU) []api.GPUModel {
 	var models []api.GPUModel
@@ -56,13 +48,13 @@ func profile(p gpu.Profile) api.MIGProfile {
 	return m
 }
 
-// GPUs describes each board, with its health.
-func GPUs(f Facts, health map[string]gpu.Health) []api.NodeGPU {
-	out := make([]api.NodeGPU, 0, len(f.GPUs))
-	for _, g := range f.GPUs {
+// GPUs describes each board, with the mode that it is used in and its health.
+func GPUs(gpus []gpu.GPU, modes map[string]gpu.Mode, health map[string]gpu.Health) []api.NodeGPU {
+	out := make([]api.NodeGPU, 0, len(gpus))
+	for _, g := range gpus {
 		n := api.NodeGPU{
 			Index: int32(g.Index), UUID: g.UUID, Minor: int32(g.Minor), Model: g.Model,
-			PCIBusID: g.PCIBusID, Mode: api.GPUMode(f.Modes[g.UUID]), Health: healthOf(health, g.UUID),
+			PCIBusID: g.PCIBusID, Mode: api.GPUMode(modes[g.UUID]), Health: healthOf(health, g.UUID),
 		}
 		if g.NUMANode >= 0 {
 			node := int32(g.NUMANode)

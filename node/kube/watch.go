@@ -71,6 +71,19 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
+// NewClient writes to the API server and reads from it directly.
+func NewClient(rc *rest.Config) (client.Client, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(rc, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("create client: %w", err)
+	}
+	return c, nil
+}
+
 // NewWatcher prepares a watcher; Run starts it. Only this node's Node and pods
 // are held in memory.
 func NewWatcher(rc *rest.Config, cfg Config) (*Watcher, error) {
@@ -127,15 +140,6 @@ func (w *Watcher) Poke() {
 	case w.pokes <- event.GenericEvent{Object: &corev1.Node{}}:
 	default:
 	}
-}
-
-// Client writes to the API server and reads from it directly.
-func (w *Watcher) Client() (client.Client, error) {
-	c, err := client.New(w.mgr.GetConfig(), client.Options{Scheme: w.mgr.GetScheme()})
-	if err != nil {
-		return nil, fmt.Errorf("create client: %w", err)
-	}
-	return c, nil
 }
 
 // Run follows the cluster until ctx ends. It returns an error when the cluster

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"aipub.io/aipub/gpu"
+	"aipub.io/aipub/node/kube"
+)
+
+// cluster keeps a watcher of the cluster alive: a node that starts before its
+// API server must not give up.
+type cluster struct {
+	rest    *rest.Config
+	config  kube.Config
+	log     logr.Logger
+	pods    chan struct{} // a pod of this node came, ended or went
+	current atomic.Pointer[kube.Watcher]
+}
+
+func newCluster(o options, log logr.Logger, a *agent) (*cluster, error) {
+	rc, err := restConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{rest: rc, log: log, pods: make(chan struct{}, 1)}
+	c.config = kube.Config{
+		Node: o.node, Log: log, Apply: a.apply,
+		Served:      func() []string { return served(a.state.Snapshot()) },
+		PodsChanged: func() { notify(c.pods) },
+	}
+	return c, nil
+}
+
+// run follows the cluster until ctx ends.
+func (c *cluster) run(ctx context.Context) error {
+	for {
+		w, err := kube.NewWatcher(c.rest, c.config)
+		if err == nil {
+			c.current.Store(w)
+			err = w.Run(ctx)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		c.log.Error(err, "the cluster cannot be followed; trying again")
+		if !pause(ctx, clusterRetry) {
+			return nil
+		}
+	}
+}
+
+// poke asks for another look at what the node should be.
+func (c *cluster) poke() {
+	if w := c.current.Load(); w != nil {
+		w.Poke()
+	}
+}
+
+// podList are the node's pods that have not ended; false until the API server
+// has been heard.
+func (c *cluster) podList() ([]gpu.Pod, bool) {
+	w := c.current.Load()
+	if w == nil {
+		return nil, false
+	}
+	pods, known, err := w.Pods(context.Background())
+	if err != nil {
+		c.log.Error(err, "list pods")
+		return nil, false
+	}
+	return pods, known
+}
+
+// client writes to the API server and reads from it directly.
+func (c *cluster) client() (client.Client, error) {
+	return kube.NewClient(c.rest)
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"aipub.io/aipub/deviceplugin/kubelet"
+)
+
+// options is the command line, read once.
+type options struct {
+	node           string
+	kubeconfig     string
+	driverRoot     string // on the host
+	driverMount    string // the same folder as this process sees it
+	devRoot        string // on the host
+	nvmlLibrary    string
+	cdiHook        string
+	cdiDir         string
+	stateDir       string
+	pluginDir      string
+	podResources   string
+	sys            string
+	proc           string
+	metricsAddress string
+	logLevel       string
+	ignoreXids     []uint
+	criticalXids   []uint
+	version        bool
+}
+
+const usage = `aipub-node cuts the GPUs of this node into ResourceSets and serves them to its kubelet.
+
+It runs as a DaemonSet (chart aipub) and needs the node's plugin, CDI and driver
+folders. Flags:
+
+`
+
+// parse reads the command line. Each flag that is wrong is named with its value
+// and what is allowed.
+func parse(args []string) (options, error) {
+	o := options{}
+	f := pflag.NewFlagSet("aipub-node", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.Usage = func() { fmt.Fprint(os.Stderr, usage+f.FlagUsages()) }
+	f.StringVar(&o.node, "node-name", os.Getenv("NODE_NAME"), "name of this node in the cluster (environment NODE_NAME)")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; without it, the pod's service account")
+	f.StringVar(&o.driverRoot, "driver-root", "/", "folder of the GPU driver's installation on the host")
+	f.StringVar(&o.driverMount, "driver-root-mount", "/driver-root", "where that folder is mounted for this process")
+	f.StringVar(&o.devRoot, "dev-root", "", "folder on the host that has dev/nvidia*; default the driver root")
+	f.StringVar(&o.nvmlLibrary, "nvml-library", "", "libnvidia-ml.so.1; default: found under the driver root, then by the dynamic loader")
+	f.StringVar(&o.cdiHook, "cdi-hook", "", "nvidia-cdi-hook on the host; default: looked for in the usual places")
+	f.StringVar(&o.cdiDir, "cdi-dir", "/var/run/cdi", "folder for CDI specifications that the container runtime reads")
+	f.StringVar(&o.stateDir, "state-dir", "/var/lib/aipub", "folder for what must survive a restart")
+	f.StringVar(&o.pluginDir, "kubelet-plugin-dir", kubelet.DefaultDir, "the kubelet's device plugin folder")
+	f.StringVar(&o.podResources, "pod-resources-socket", kubelet.DefaultPodResources, "the kubelet's PodResources socket")
+	f.StringVar(&o.sys, "host-sys", "/sys", "the host's /sys")
+	f.StringVar(&o.proc, "host-proc", "/proc", "the host's /proc")
+	f.StringVar(&o.metricsAddress, "metrics-address", ":9402", "address of /metrics, /healthz and /readyz")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.UintSliceVar(&o.ignoreXids, "ignore-xids", nil, "Xid errors that never make a GPU unhealthy, beside the usual application errors")
+	f.UintSliceVar(&o.criticalXids, "critical-xids", nil, "Xid errors that always make a GPU unhealthy")
+	f.BoolVar(&o.version, "version", false, "print the version and exit")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("argument %q: aipub-node takes flags only; see --help", f.Arg(0))
+	}
+	if o.devRoot == "" {
+		o.devRoot = o.driverRoot
+	}
+	return o, o.validate()
+}
+
+func (o options) validate() error {
+	if o.version {
+		return nil
+	}
+	if o.node == "" {
+		return fmt.Errorf("--node-name: empty; give the node's name, or set NODE_NAME from the downward API (fieldRef spec.nodeName)")
+	}
+	for flag, path := range map[string]string{
+		"--driver-root": o.driverRoot, "--driver-root-mount": o.driverMount, "--dev-root": o.devRoot, "--cdi-dir": o.cdiDir,
+		"--state-dir": o.stateDir, "--kubelet-plugin-dir": o.pluginDir, "--pod-resources-socket": o.podResources,
+		"--host-sys": o.sys, "--host-proc": o.proc,
+	} {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("%s: %q is not an absolute path; give one that starts with /", flag, path)
+		}
+	}
+	_, err := o.level()
+	return err
+}
+
+// level is the log level.
+func (o options) level() (slog.Level, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(strings.ToUpper(o.logLevel))); err != nil {
+		return l, fmt.Errorf("--log-level: %q; allowed are debug, info, warn and error", o.logLevel)
+	}
+	return l, nil
+}

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/NVIDIA/nvidia-container-toolkit/pkg/nvcdi"
-
 	"aipub.io/aipub/cdi/driver"
 	"aipub.io/aipub/cdi/specdir"
 	"aipub.io/aipub/gpu"
@@ -40,7 +38,7 @@ func (s *specs) open(ctx context.Context, d *nvml.Driver, version string) error 
 		Proc: s.options.proc, Version: version, HookPath: s.hook(),
 	}
 	if d != nil {
-		c.Toolkit = []nvcdi.Option{nvcdi.WithNvmlLib(d.Raw())}
+		c.Toolkit = driver.Discovery(d.Raw())
 	}
 	p, err := specdir.New(s.options.cdiDir, driver.New(c))
 	if err != nil {

@@ -24,8 +24,11 @@ var rows = map[string]row{
 	"partitioner/store":    {floor: 1, imports: []string{"gpu"}},
 	"partitioner/kube":     {floor: 1, imports: []string{"gpu", "api/v1alpha1", "partitioner"}, guarded: []string{"controller-runtime"}},
 	"node":                 {floor: 1, imports: []string{"gpu"}},
+	"node/host":            {floor: 1},
 	"node/kube":            {floor: 1, imports: []string{"gpu", "api/v1alpha1"}, guarded: []string{"controller-runtime"}},
-	"cdi":                  {floor: 1, imports: []string{"gpu"}, guarded: []string{"go-nvml"}},
+	"cdi":                  {floor: 1, imports: []string{"gpu"}},
+	"cdi/driver":           {floor: 1, imports: []string{"gpu", "cdi"}, guarded: []string{"go-nvml"}},
+	"cdi/specdir":          {floor: 1, imports: []string{"gpu", "cdi"}},
 	"deviceplugin":         {floor: 1, imports: []string{"gpu"}},
 	"deviceplugin/kubelet": {floor: 1, imports: []string{"gpu", "deviceplugin"}, guarded: []string{"grpc", "kubelet"}},
 

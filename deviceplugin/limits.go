@@ -20,8 +20,6 @@ const maxNameLength = 63
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
 
-var idPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-
 // Reason says why a set cannot be served.
 type Reason string
 
@@ -63,7 +61,7 @@ func Check(set string, devs []Device) error {
 	}
 	seen := make(map[string]bool, len(devs))
 	for _, d := range devs {
-		if len(d.ID) > gpu.MaxSliceIDLength || !idPattern.MatchString(d.ID) {
+		if !validID(d.ID) {
 			return fail(ReasonID, "the device ID %q has %d characters; at most %d of a-z, 0-9 and '-' are allowed; give the set a shorter name", d.ID, len(d.ID), gpu.MaxSliceIDLength)
 		}
 		if seen[d.ID] {
@@ -75,6 +73,16 @@ func Check(set string, devs []Device) error {
 		return fail(ReasonSize, "its list of %d devices is %d bytes long, the kubelet accepts %d; define larger slices, or fewer of them per node (perNode)", len(devs), n, MaxMessageBytes)
 	}
 	return nil
+}
+
+// validID reports whether an ID is one to MaxSliceIDLength of [a-z0-9-].
+func validID(id string) bool {
+	for i := range len(id) {
+		if c := id[i]; c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return id != "" && len(id) <= gpu.MaxSliceIDLength
 }
 
 // MessageBytes is the length of the ListAndWatchResponse for these devices, in

@@ -82,7 +82,7 @@ func sizesOf(sites []*site, parts []part) []part {
 	sizes := slices.Clone(parts)
 	found := make([]bool, len(parts))
 	for _, s := range sites {
-		for _, st := range s.seats {
+		for _, st := range slices.Concat(s.seats...) {
 			p := &sizes[st.part]
 			e := rounded(s.entitlement(st))
 			if !p.ownCPU && e.cpu == 0 || !p.ownMemory && e.mem == 0 {

@@ -26,7 +26,7 @@ func (p *plan) explainGPUs(spec api.PartitionPolicySpec) []GPUReport {
 	return out
 }
 
-func (p *plan) explainGPU(spec api.PartitionPolicySpec, cut int, on []keptSeat) []string {
+func (p *plan) explainGPU(spec api.PartitionPolicySpec, cut int, on []*keptSeat) []string {
 	c := p.cuts[cut]
 	lines := []string{fmt.Sprintf("mode %s by %s", c.mode, ruleName(c.rule))}
 	if len(on) == 0 {
@@ -50,10 +50,10 @@ func (p *plan) explainGPU(spec api.PartitionPolicySpec, cut int, on []keptSeat) 
 }
 
 // explainSet says how many slices of a set a GPU has, and where.
-func (p *plan) explainSet(part int, on []keptSeat) string {
+func (p *plan) explainSet(part int, on []*keptSeat) string {
 	pt, n := p.parts[part], 0
 	var places []string
-	var last keptSeat
+	var last *keptSeat
 	for _, k := range on {
 		if k.part != part {
 			continue
@@ -71,7 +71,7 @@ func (p *plan) explainSet(part int, on []keptSeat) string {
 }
 
 // gpuText describes the GPU part of a set's slices.
-func (p *plan) gpuText(pt part, k keptSeat, places []string) string {
+func (p *plan) gpuText(pt part, k *keptSeat, places []string) string {
 	switch pt.kind {
 	case gpu.KindMIG:
 		return fmt.Sprintf("%s at %s", k.target.Profile.Name, strings.Join(places, " "))

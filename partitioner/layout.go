@@ -26,11 +26,10 @@ func (p *plan) layout() gpu.Layout {
 		l.Totals[gpu.Counter(zone.name+"/memory")] = p.room[z].mem
 	}
 	keys := p.groupKeys()
+	kept := p.kept
 	for i := range p.parts {
-		for k := range p.kept {
-			if p.kept[k].part == i {
-				l.Slices = append(l.Slices, p.slice(p.kept[k], keys))
-			}
+		for ; len(kept) > 0 && kept[0].part == i; kept = kept[1:] {
+			l.Slices = append(l.Slices, p.sliceLike(l.Slices, kept[0], keys))
 		}
 		p.unitsInto(&l, i, p.aside, "/aside/"+p.parts[i].name)
 		p.unitsInto(&l, i, p.loose, "/spare")
@@ -64,7 +63,7 @@ func (p *plan) groupKeys() map[string]string {
 	var ids []string
 	for _, k := range p.kept {
 		if len(k.cuts) > 1 {
-			if id := groupIdentity(p.uuids(k.seat)); !slices.Contains(ids, id) {
+			if id := groupIdentity(p.uuids(*k.seat)); !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}
@@ -84,14 +83,28 @@ func (p *plan) uuids(st seat) []string {
 	return uuids
 }
 
+// sliceLike is the slice at a seat. Block slices of one set on one GPU differ in
+// their ID only and share the rest with the one before.
+func (p *plan) sliceLike(before []gpu.Slice, k *keptSeat, groupKeys map[string]string) gpu.Slice {
+	first, part := p.cuts[k.cuts[0]], p.parts[k.part]
+	if part.kind == gpu.KindBlock && k.rank > 0 && len(before) > 0 {
+		s := before[len(before)-1]
+		if s.Set == part.name && s.GPUs[0] == first.gpu.UUID {
+			s.ID = sliceID(first.key, part.name, k.slot)
+			return s
+		}
+	}
+	return p.slice(k, groupKeys)
+}
+
 // slice is the slice at a seat.
-func (p *plan) slice(k keptSeat, groupKeys map[string]string) gpu.Slice {
+func (p *plan) slice(k *keptSeat, groupKeys map[string]string) gpu.Slice {
 	part, first := p.parts[k.part], p.cuts[k.cuts[0]]
 	s := gpu.Slice{
 		Set: part.name, Kind: part.kind,
-		GPUs:     p.uuids(k.seat),
+		GPUs:     p.uuids(*k.seat),
 		CPUMilli: part.size.cpu, MemoryBytes: part.size.mem,
-		NUMANodes: p.numaNodes(k.seat),
+		NUMANodes: p.numaNodes(*k.seat),
 	}
 	key := first.key
 	if len(k.cuts) > 1 {

@@ -24,7 +24,8 @@ import (
 // cpu and memory for GPU sets; "numaN/spare" for CPU-only sets without perNode,
 // and "numaN/aside/SET" for those with it.
 //
-// A GPU whose rule cannot be carried out is absent from the layout's Modes: it
+// Slices share memory with each other; the layout is to be read only. A GPU whose
+// rule cannot be carried out is absent from the layout's Modes: it
 // is to be left as it is.
 func Plan(node Node, spec api.PartitionPolicySpec, sets []Set) (gpu.Layout, Report) {
 	parts, bad := partsOf(spec)
@@ -70,7 +71,7 @@ func sized(parts []part, sets []Set) []part {
 type plan struct {
 	*site
 	parts []part
-	kept  []keptSeat // in the layout's order
+	kept  []*keptSeat // in the layout's order
 	// lost counts the seats of each part that the node lacks CPU or memory for.
 	lost []int
 	// spare is what each zone has for CPU-only sets when GPU sets use the most.
@@ -80,7 +81,7 @@ type plan struct {
 
 // keptSeat is a seat with what a slice there takes of the zones.
 type keptSeat struct {
-	seat
+	*seat
 	draws []draw
 }
 
@@ -100,32 +101,24 @@ func planOn(s *site, parts []part) *plan {
 }
 
 // keep takes the seats of one set for as long as the zones have room for all of
-// them, one on each GPU before the second on any.
+// them.
 func (p *plan) keep(part int) {
-	var seats []seat
-	for _, st := range p.seats {
-		if st.part == part {
-			seats = append(seats, st)
-		}
-	}
-	size := p.parts[part].size
-	byRank := slices.Clone(seats)
-	slices.SortStableFunc(byRank, func(a, b seat) int { return a.rank - b.rank })
-	room, first := slices.Clone(p.room), len(p.kept)
-	for _, st := range byRank {
-		draws := p.draws(size, st)
-		if size.cpu <= 0 || size.mem <= 0 || !takeDraws(room, draws) {
+	size, seats := p.parts[part].size, p.seats[part]
+	room, draws := slices.Clone(p.room), p.drawer(size)
+	slab := make([]keptSeat, 0, len(seats))
+	on := make([][]*keptSeat, len(p.cuts)) // by first GPU
+	for i := range seats {
+		k := keptSeat{&seats[i], draws(seats[i])}
+		if size.cpu <= 0 || size.mem <= 0 || !takeDraws(room, k.draws) {
 			p.lost[part]++
 			continue
 		}
-		p.kept = append(p.kept, keptSeat{st, draws})
+		slab = append(slab, k)
+		on[k.cuts[0]] = append(on[k.cuts[0]], &slab[len(slab)-1])
 	}
-	slices.SortStableFunc(p.kept[first:], func(a, b keptSeat) int {
-		if d := a.cuts[0] - b.cuts[0]; d != 0 {
-			return d
-		}
-		return a.slot - b.slot
-	})
+	for _, list := range on {
+		p.kept = append(p.kept, list...)
+	}
 }
 
 // fill places as many of a CPU-only set as fit in the spare room.

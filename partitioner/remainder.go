@@ -29,8 +29,8 @@ func (p *plan) remainder() Remainder {
 }
 
 // seated are the kept seats on each GPU.
-func (p *plan) seated() [][]keptSeat {
-	on := make([][]keptSeat, len(p.cuts))
+func (p *plan) seated() [][]*keptSeat {
+	on := make([][]*keptSeat, len(p.cuts))
 	for _, k := range p.kept {
 		for _, c := range k.cuts {
 			on[c] = append(on[c], k)
@@ -40,7 +40,7 @@ func (p *plan) seated() [][]keptSeat {
 }
 
 // gpuRemainder is what the seats on a GPU never use of it.
-func (p *plan) gpuRemainder(cut int, on []keptSeat) (g GPURemainder, some bool) {
+func (p *plan) gpuRemainder(cut int, on []*keptSeat) (g GPURemainder, some bool) {
 	c := p.cuts[cut]
 	if len(on) == 0 {
 		return GPURemainder{Whole: true}, true

@@ -127,13 +127,11 @@ func (p *plan) alone() []int {
 
 // usedGPUs counts the GPUs of a zone that a set can use.
 func (p *plan) usedGPUs(zone int) int {
-	used := map[int]bool{}
-	for _, st := range p.seats {
-		for _, c := range st.cuts {
-			if p.cuts[c].zone == zone {
-				used[c] = true
-			}
+	n := 0
+	for i, used := range p.usedCuts() {
+		if used && p.cuts[i].zone == zone {
+			n++
 		}
 	}
-	return len(used)
+	return n
 }

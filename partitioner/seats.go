@@ -96,25 +96,39 @@ func (sv *surveyor) blockModel(memory int64) blockModel {
 // roundDeviceMemory rounds a block's memory down to whole MiB.
 func roundDeviceMemory(bytes int64) int64 { return bytes - bytes%mebibyte }
 
-func (sv *surveyor) seatBlocks(s *site, part int) {
+// seatBlocks are the places of a block set: the first on each GPU, then the
+// second on each, and so on.
+func (sv *surveyor) seatBlocks(s *site, part int) []seat {
+	var seats []seat
+	var at [][]int
+	var items []blockItem
+	var most, total int
 	for ci, c := range s.cuts {
 		if c.mode != gpu.ModeBlock {
 			continue
 		}
-		m := sv.blockModel(c.gpu.MemoryBytes)
-		it, ok := m.items[part]
-		if !ok {
-			continue
-		}
-		at := []int{ci}
-		for slot := range it.fitsOn(c.gpu.MemoryBytes) {
-			s.seats = append(s.seats, seat{part: part, cuts: at, rank: slot, slot: slot,
-				num: int64(it.percent), den: int64(m.reach), memory: it.memory})
+		if it, ok := sv.blockModel(c.gpu.MemoryBytes).items[part]; ok {
+			at, items = append(at, []int{ci}), append(items, it)
+			n := it.fitsOn(c.gpu.MemoryBytes)
+			most, total = max(most, n), total+n
 		}
 	}
+	seats = make([]seat, 0, total)
+	for slot := range most {
+		for k, it := range items {
+			g := s.cuts[at[k][0]].gpu
+			if slot < it.fitsOn(g.MemoryBytes) {
+				seats = append(seats, seat{part: part, cuts: at[k], rank: slot, slot: slot,
+					num: int64(it.percent), den: int64(sv.blockModel(g.MemoryBytes).reach), memory: it.memory})
+			}
+		}
+	}
+	return seats
 }
 
-func (sv *surveyor) seatMIG(s *site, part int) {
+// seatMIG are the places of a MIG set, in the same order.
+func (sv *surveyor) seatMIG(s *site, part int) []seat {
+	var seats []seat
 	for ci, c := range s.cuts {
 		if c.mode != gpu.ModeMIG || c.refusal != "" {
 			continue
@@ -125,23 +139,28 @@ func (sv *surveyor) seatMIG(s *site, part int) {
 			if o.part != part {
 				continue
 			}
-			s.seats = append(s.seats, seat{part: part, cuts: at, rank: rank, slot: in.placement.Start,
+			seats = append(seats, seat{part: part, cuts: at, rank: rank, slot: in.placement.Start,
 				num: int64(o.compute()), den: int64(c.model.reach),
 				target: &gpu.MIGTarget{Profile: o.profile, Placement: in.placement}})
 			rank++
 		}
 	}
+	slices.SortStableFunc(seats, func(a, b seat) int { return a.rank - b.rank })
+	return seats
 }
 
-func (sv *surveyor) seatWhole(s *site, part int) {
+// seatWhole are the groups of GPUs of a whole-GPU set.
+func (sv *surveyor) seatWhole(s *site, part int) []seat {
 	var whole []int
 	for i, c := range s.cuts {
 		if c.mode == gpu.ModeWhole {
 			whole = append(whole, i)
 		}
 	}
+	var seats []seat
 	for _, group := range groupsOf(s.node.GPUs, whole, int(*sv.parts[part].gpu.Count)) {
 		group = slices.Sorted(slices.Values(group))
-		s.seats = append(s.seats, seat{part: part, cuts: group, num: 1, den: 1})
+		seats = append(seats, seat{part: part, cuts: group, num: 1, den: 1})
 	}
+	return seats
 }

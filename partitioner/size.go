@@ -42,3 +42,19 @@ func (s *site) draws(size amount, st seat) []draw {
 	}
 	return draws
 }
+
+// drawer is draws for one size, which keeps what is the same for all seats of
+// one GPU in a zone.
+func (s *site) drawer(size amount) func(seat) []draw {
+	single := make([][]draw, len(s.zones))
+	return func(st seat) []draw {
+		if len(st.cuts) > 1 {
+			return s.draws(size, st)
+		}
+		z := s.cuts[st.cuts[0]].zone
+		if single[z] == nil {
+			single[z] = []draw{{z, size}}
+		}
+		return single[z]
+	}
+}

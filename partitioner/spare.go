@@ -38,7 +38,7 @@ type cutLoad struct {
 	whole  amount // the heaviest of those that take the GPU whole
 }
 
-func (l *cutLoad) add(p part, k keptSeat, perGPU amount) {
+func (l *cutLoad) add(p part, k *keptSeat, perGPU amount) {
 	switch p.kind {
 	case gpu.KindBlock:
 		if k.rank == 0 { // one entry for each size
@@ -57,7 +57,7 @@ func (l *cutLoad) most() amount {
 
 // perGPU is what a slice takes of a zone, divided over its GPUs there and
 // rounded up.
-func (p *plan) perGPU(k keptSeat, zone int) amount {
+func (p *plan) perGPU(k *keptSeat, zone int) amount {
 	n := int64(0)
 	for _, c := range k.cuts {
 		if p.cuts[c].zone == zone {

@@ -34,7 +34,9 @@ type site struct {
 	room  []amount
 	aside []unit
 	cuts  []cut // by GPU index
-	seats []seat
+	// seats are the places of each part, in the order in which they are filled:
+	// one on each GPU before the second on any.
+	seats [][]seat
 	// shares is each cut's part of its zone; zero where no set can use it.
 	shares     []amount
 	rejections []api.Rejection
@@ -81,14 +83,15 @@ func (sv *surveyor) survey(n Node) *site {
 	s.room = caps(s.zones)
 	sv.setAside(s)
 	sv.cutGPUs(s)
+	s.seats = make([][]seat, len(sv.parts))
 	for i, p := range sv.parts {
 		switch p.kind {
 		case gpu.KindBlock:
-			sv.seatBlocks(s, i)
+			s.seats[i] = sv.seatBlocks(s, i)
 		case gpu.KindMIG:
-			sv.seatMIG(s, i)
+			s.seats[i] = sv.seatMIG(s, i)
 		case gpu.KindWhole:
-			sv.seatWhole(s, i)
+			s.seats[i] = sv.seatWhole(s, i)
 		}
 	}
 	s.shares = sharesOf(s)
@@ -137,12 +140,7 @@ func (sv *surveyor) setAside(s *site) {
 
 // sharesOf divides each zone evenly over those of its GPUs that have a seat.
 func sharesOf(s *site) []amount {
-	used := make([]bool, len(s.cuts))
-	for _, st := range s.seats {
-		for _, c := range st.cuts {
-			used[c] = true
-		}
-	}
+	used := s.usedCuts()
 	perZone := make([]int64, len(s.zones))
 	for i, c := range s.cuts {
 		if used[i] {
@@ -156,6 +154,22 @@ func sharesOf(s *site) []amount {
 		}
 	}
 	return shares
+}
+
+// usedCuts are the GPUs that have a seat of any set.
+func (s *site) usedCuts() []bool {
+	used := make([]bool, len(s.cuts))
+	for _, list := range s.seats {
+		for i := range list {
+			if list[i].rank > 0 {
+				break
+			}
+			for _, c := range list[i].cuts {
+				used[c] = true
+			}
+		}
+	}
+	return used
 }
 
 // reject notes once that a set cannot be what the policy says on this node.

@@ -18,7 +18,7 @@ type ledger struct {
 func (p *plan) together() []int {
 	l := p.ledger()
 	got := make([]int, len(p.parts))
-	queues := make([][]keptSeat, len(p.parts))
+	queues := make([][]*keptSeat, len(p.parts))
 	for _, k := range p.kept {
 		queues[k.part] = append(queues[k.part], k)
 	}
@@ -57,7 +57,7 @@ func (p *plan) ledger() *ledger {
 
 // takeNext takes the first seat of the queue that fits and drops it and all
 // before it: what does not fit now will not fit later.
-func (p *plan) takeNext(l *ledger, queue *[]keptSeat) bool {
+func (p *plan) takeNext(l *ledger, queue *[]*keptSeat) bool {
 	for i, k := range *queue {
 		if p.take(l, k) {
 			*queue = (*queue)[i+1:]
@@ -69,7 +69,7 @@ func (p *plan) takeNext(l *ledger, queue *[]keptSeat) bool {
 }
 
 // take takes one slice from the ledger.
-func (p *plan) take(l *ledger, k keptSeat) bool {
+func (p *plan) take(l *ledger, k *keptSeat) bool {
 	blocks, memory := int64(0), int64(0)
 	switch p.parts[k.part].kind {
 	case gpu.KindBlock:

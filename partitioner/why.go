@@ -90,10 +90,7 @@ func (p *plan) tooLarge(part int) string {
 	pt := p.parts[part]
 	var best zone
 	var room, even amount
-	for _, st := range p.seats {
-		if st.part != part {
-			continue
-		}
+	for _, st := range p.seats[part] {
 		var have amount
 		for _, d := range p.draws(pt.size, st) {
 			have = have.plus(p.room[d.zone])

@@ -33,9 +33,10 @@ func newRootCommand(logs io.Writer) *cobra.Command {
 			"  aipub-controller --kubeconfig ~/.kube/config --leader-elect=false\n\n" +
 			"  # before the last trace of AIPub leaves a cluster\n" +
 			"  aipub-controller cleanup --timeout 10m",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Args:              cobra.NoArgs,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runController(cmd.Context(), o, logs)
 		},

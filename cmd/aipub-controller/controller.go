@@ -116,15 +116,6 @@ func newManager(config *rest.Config, o *options, log logr.Logger) (ctrl.Manager,
 	return mgr, addChecks(mgr, keeper)
 }
 
-// addStages adds admission and the policy controller.
-func addStages(mgr ctrl.Manager, m *metrics) error {
-	reviews := admission.Config{Recorder: m}
-	hooks := mgr.GetWebhookServer()
-	hooks.Register(admission.PathMutatePods, admission.PodMutator(mgr.GetClient(), reviews))
-	hooks.Register(admission.PathValidatePods, admission.PodValidator(mgr.GetClient(), reviews))
-	return nil
-}
-
 // addChecks makes a replica ready once it serves a certificate and its caches
 // know the cluster. The caches are asked for here, so that they fill before
 // the first request and not because of it.

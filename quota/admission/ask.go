@@ -85,7 +85,7 @@ func (a *ask) read(sets Sets) *Refusal {
 	}
 	if len(names) > 1 {
 		return &Refusal{
-			Reason: ReasonTwoSets, Field: a.field.Child("resources", "limits"),
+			Reason: ReasonTwoSets, Field: a.field.Child("resources", "limits").String(),
 			Value:  strings.Join(names, ", "),
 			Detail: "are two different sets; a container holds sets of one kind, so keep one of them, or move the other to a container of its own",
 		}
@@ -102,7 +102,7 @@ func (a *ask) read(sets Sets) *Refusal {
 		return unknownSet(at, names[0], sets)
 	case retired(spec):
 		return &Refusal{
-			Reason: ReasonRetiredSet, Field: at,
+			Reason: ReasonRetiredSet, Field: at.String(),
 			Detail: fmt.Sprintf("no PartitionPolicy defines set %s any more, it exists only until its last holder ends; ask for another: %s",
 				set, closest(set, sets.defined())),
 		}
@@ -145,7 +145,7 @@ func readCount(given [2]resource.Quantity, at *field.Path, name string) (int64, 
 	request, limit := given[0], given[1]
 	if request.Cmp(limit) != 0 {
 		return 0, &Refusal{
-			Reason: ReasonCountsDiffer, Field: at, Value: limit.String(),
+			Reason: ReasonCountsDiffer, Field: at.String(), Value: limit.String(),
 			Detail: fmt.Sprintf("differs from the request %s; sets are not overcommitted, so leave requests.%s out or make it %s",
 				request.String(), name, limit.String()),
 		}
@@ -153,7 +153,7 @@ func readCount(given [2]resource.Quantity, at *field.Path, name string) (int64, 
 	count, whole := limit.AsInt64()
 	if !whole || count < 1 || count > maxCount {
 		return 0, &Refusal{
-			Reason: ReasonBadCount, Field: at, Value: limit.String(),
+			Reason: ReasonBadCount, Field: at.String(), Value: limit.String(),
 			Detail: fmt.Sprintf("is no number of sets; a set is taken whole: give a whole number from 1 to %d, or ask for a smaller set", maxCount),
 		}
 	}
@@ -163,7 +163,7 @@ func readCount(given [2]resource.Quantity, at *field.Path, name string) (int64, 
 func unknownSet(at *field.Path, name string, sets Sets) *Refusal {
 	wanted := strings.TrimPrefix(strings.TrimPrefix(name, ownDomain), "set-")
 	return &Refusal{
-		Reason: ReasonUnknownSet, Field: at,
+		Reason: ReasonUnknownSet, Field: at.String(),
 		Detail: fmt.Sprintf("no set has the name %s; ask for %sNAME with one of these names, closest first: %s",
 			wanted, v1alpha1.ResourcePrefix, closest(wanted, sets.defined())),
 	}

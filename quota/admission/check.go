@@ -19,7 +19,7 @@ func Check(pod *corev1.Pod, sets Sets) Refusals {
 	for _, f := range expansion.Containers {
 		cpu, memory := f.Limits[corev1.ResourceCPU], f.Limits[corev1.ResourceMemory]
 		refusals = append(refusals, Refusal{
-			Reason: ReasonNotExpanded, Field: f.Field.Child("resources"),
+			Reason: ReasonNotExpanded, Field: f.Field.Child("resources").String(),
 			Detail: fmt.Sprintf("requests and limits must both be cpu %s and memory %s, which belong to the set; "+
 				"they are filled in on creation, so see that the MutatingWebhookConfiguration %s exists and that no other webhook changes them",
 				cpu.String(), memory.String(), ConfigurationName),
@@ -46,7 +46,7 @@ func CheckResize(before, after *corev1.Pod) Refusals {
 			continue
 		}
 		refusals = append(refusals, Refusal{
-			Reason: ReasonResize, Field: now.field.Child("resources"),
+			Reason: ReasonResize, Field: now.field.Child("resources").String(),
 			Detail: fmt.Sprintf("%s is of one size, which cannot change while it is held; create a new pod with more sets or a larger one",
 				ownNames(was)[0]),
 		})

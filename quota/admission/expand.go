@@ -113,7 +113,7 @@ func (a *ask) settle(f Filled, name corev1.ResourceName, want resource.Quantity,
 		switch given.Cmp(want) {
 		case 1:
 			return "", &Refusal{
-				Reason: ReasonAboveSet, Field: a.field.Child("resources", side.name).Key(string(name)), Value: given.String(),
+				Reason: ReasonAboveSet, Field: a.field.Child("resources", side.name).Key(string(name)).String(), Value: given.String(),
 				Detail: fmt.Sprintf("is above the %s that belong to %d × %s%s; leave %s out, or ask for more sets or a larger one",
 					want.String(), a.count, v1alpha1.ResourcePrefix, a.set, name),
 			}

@@ -5,8 +5,6 @@ package admission
 import (
 	"fmt"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Reason is the typed word for a decision. The same word stands in the causes
@@ -62,7 +60,7 @@ const (
 type Refusal struct {
 	Reason Reason
 	// Field is where, for example spec.containers[0].resources.limits[cpu].
-	Field *field.Path
+	Field string
 	// Value is what stands there; empty when nothing does.
 	Value string
 	// Detail says what is allowed and what to do.

@@ -110,7 +110,7 @@ func refuse(req admission.Request, v verdict) admission.Response {
 	for i, refusal := range v.refusals {
 		causes[i] = metav1.StatusCause{
 			Type:    metav1.CauseType(refusal.Reason),
-			Field:   refusal.Field.String(),
+			Field:   refusal.Field,
 			Message: refusal.message(),
 		}
 	}

@@ -37,7 +37,7 @@ func initSets(asks []ask) Refusals {
 		}
 		refusals = append(refusals, Refusal{
 			Reason: ReasonInitSetDiffers,
-			Field:  a.field.Child("resources", "limits").Key(v1alpha1.ResourcePrefix + a.set),
+			Field:  a.field.Child("resources", "limits").Key(v1alpha1.ResourcePrefix + a.set).String(),
 			Detail: detail,
 		})
 	}
@@ -51,7 +51,7 @@ func outsideContainers(spec *corev1.PodSpec) Refusals {
 	refuse := func(at *field.Path, names []string) {
 		for _, name := range names {
 			refusals = append(refusals, Refusal{
-				Reason: ReasonSetOutsideContainer, Field: at.Child("resources", "limits").Key(name),
+				Reason: ReasonSetOutsideContainer, Field: at.Child("resources", "limits").Key(name).String(),
 				Detail: "a set belongs to one container; ask for it in spec.containers[…].resources.limits",
 			})
 		}

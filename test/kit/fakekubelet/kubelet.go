@@ -175,18 +175,8 @@ func (k *Kubelet) end(clean bool) {
 	}
 	server.Stop()
 	if !clean {
-		leaveBehind(k.socket())
+		LeaveBehind(k.socket())
 	}
-}
-
-// leaveBehind makes a socket file that nobody listens on.
-func leaveBehind(path string) {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return
-	}
-	l.SetUnlinkOnClose(false)
-	l.Close() //nolint:errcheck // nothing was accepted
 }
 
 // Restart is Stop and Start.
@@ -212,7 +202,7 @@ func (k *Kubelet) signal() {
 }
 
 // Wait returns when cond is true, or ctx's error. cond is asked after each
-// change, and may call the kubelet.
+// change and now and then besides, and may call the kubelet.
 func (k *Kubelet) Wait(ctx context.Context, cond func() bool) error {
 	for {
 		k.mu.Lock()
@@ -223,6 +213,7 @@ func (k *Kubelet) Wait(ctx context.Context, cond func() bool) error {
 		}
 		select {
 		case <-changed:
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -12,7 +12,7 @@ import (
 // TestWholeGPUClients: memory, lists and samples follow the clients.
 func TestWholeGPUClients(t *testing.T) {
 	m, lib := open(t, ThreeH200)
-	d := device(t, lib, 1)
+	d := deviceAt(t, lib, 1)
 	_, r := d.GetProcessUtilization(0)
 	expect(t, "samples without clients", r, nvml.ERROR_NOT_FOUND)
 	for i := range 5 {
@@ -60,7 +60,7 @@ func TestWholeGPUClients(t *testing.T) {
 // holds its instances.
 func TestMIGClients(t *testing.T) {
 	m, lib := open(t, ThreeH200)
-	d := device(t, lib, 0)
+	d := deviceAt(t, lib, 0)
 	migOn(t, d)
 	gi, ci := instance(t, d, nvml.GPU_INSTANCE_PROFILE_3_SLICE)
 	_, other := instance(t, d, nvml.GPU_INSTANCE_PROFILE_1_SLICE)

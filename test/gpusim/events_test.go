@@ -33,7 +33,7 @@ func next(t *testing.T, set nvml.EventSet) nvml.EventData {
 func TestEvents(t *testing.T) {
 	m, lib := open(t, ThreeH200)
 	m.Ctl("xid", "1", "13") // before registration: never seen
-	devices := []nvml.Device{device(t, lib, 0), device(t, lib, 1)}
+	devices := []nvml.Device{deviceAt(t, lib, 0), deviceAt(t, lib, 1)}
 	types, r := devices[0].GetSupportedEventTypes()
 	must(t, "GetSupportedEventTypes", r)
 	set := eventSet(t, lib, types, devices...)
@@ -73,7 +73,7 @@ func TestEvents(t *testing.T) {
 // TestWaitTimeout: the timeout is neither cut short nor overslept.
 func TestWaitTimeout(t *testing.T) {
 	_, lib := open(t, ThreeH200)
-	set := eventSet(t, lib, nvml.EventTypeXidCriticalError, device(t, lib, 0))
+	set := eventSet(t, lib, nvml.EventTypeXidCriticalError, deviceAt(t, lib, 0))
 	start := time.Now()
 	_, r := set.Wait(150)
 	expect(t, "Wait", r, nvml.ERROR_TIMEOUT)
@@ -85,7 +85,7 @@ func TestWaitTimeout(t *testing.T) {
 // TestWaitWakes: an event from another process ends a wait that sleeps.
 func TestWaitWakes(t *testing.T) {
 	m, lib := open(t, ThreeH200)
-	set := eventSet(t, lib, nvml.EventTypeXidCriticalError, device(t, lib, 0))
+	set := eventSet(t, lib, nvml.EventTypeXidCriticalError, deviceAt(t, lib, 0))
 	got := make(chan nvml.EventData)
 	go func() {
 		e, _ := set.Wait(long)
@@ -101,7 +101,7 @@ func TestWaitWakes(t *testing.T) {
 // TestEveryWatcherSeesEveryEvent: sets do not take events from each other.
 func TestEveryWatcherSeesEveryEvent(t *testing.T) {
 	m, lib := open(t, ThreeH200)
-	d := device(t, lib, 0)
+	d := deviceAt(t, lib, 0)
 	a := eventSet(t, lib, nvml.EventTypeXidCriticalError, d)
 	b := eventSet(t, lib, nvml.EventTypeXidCriticalError, d)
 	m.Ctl("xid", "0", "62")
@@ -116,10 +116,10 @@ func TestEveryWatcherSeesEveryEvent(t *testing.T) {
 // TestRegisterRefusals: what a device lacks, and MIG devices.
 func TestRegisterRefusals(t *testing.T) {
 	_, lib := open(t, ThreeH200+"\n[gpu]\nmodel = T4\n")
-	d := device(t, lib, 0)
+	d := deviceAt(t, lib, 0)
 	set := eventSet(t, lib, 0)
 	expect(t, "unknown bit", d.RegisterEvents(1<<40, set), nvml.ERROR_INVALID_ARGUMENT)
-	expect(t, "MIG events of a T4", device(t, lib, 3).RegisterEvents(nvml.EventMigConfigChange, set), nvml.ERROR_NOT_SUPPORTED)
+	expect(t, "MIG events of a T4", deviceAt(t, lib, 3).RegisterEvents(nvml.EventMigConfigChange, set), nvml.ERROR_NOT_SUPPORTED)
 	migOn(t, d)
 	_, ci := instance(t, d, nvml.GPU_INSTANCE_PROFILE_1_SLICE)
 	mig, _ := migDevice(t, ci)
@@ -130,7 +130,7 @@ func TestRegisterRefusals(t *testing.T) {
 // GPUs work, and it comes back reset.
 func TestLostGPU(t *testing.T) {
 	m, lib := open(t, ThreeH200)
-	d, other := device(t, lib, 0), device(t, lib, 1)
+	d, other := deviceAt(t, lib, 0), deviceAt(t, lib, 1)
 	migOn(t, d)
 	_, ci := instance(t, d, nvml.GPU_INSTANCE_PROFILE_1_SLICE)
 	mig, uuid := migDevice(t, ci)

@@ -18,7 +18,7 @@ func TestHandles(t *testing.T) {
 		t.Fatalf("%d GPUs, want 6", n)
 	}
 	for i, g := range m.state(t).GPUs {
-		want := device(t, lib, i)
+		want := deviceAt(t, lib, i)
 		byUUID, r := lib.DeviceGetHandleByUUID(g.UUID)
 		must(t, "by UUID", r)
 		bySerial, r := lib.DeviceGetHandleBySerial(g.Serial)
@@ -71,7 +71,7 @@ func TestIdentity(t *testing.T) {
 		{"NVIDIA L40S", nvml.DEVICE_ARCH_ADA, 8, 9, 46068, false},
 		{"NVIDIA H100 PCIe", nvml.DEVICE_ARCH_HOPPER, 9, 0, 81559, true},
 	} {
-		d := device(t, lib, i)
+		d := deviceAt(t, lib, i)
 		name, _ := d.GetName()
 		arch, _ := d.GetArchitecture()
 		major, minor, _ := d.GetCudaComputeCapability()
@@ -91,7 +91,7 @@ func TestIdentity(t *testing.T) {
 // its memory affinity; the node that a GPU is exists on no such board.
 func TestPCIAndNUMA(t *testing.T) {
 	_, lib := open(t, "[gpu]\nmodel = H200-141\ncount = 2\nnuma-node = 1, none\npci-bus-id = 0000:c1:00.0, 0001:1b:00.0\n")
-	d := device(t, lib, 0)
+	d := deviceAt(t, lib, 0)
 	pci, r := d.GetPciInfo()
 	must(t, "GetPciInfo", r)
 	if got := cString(pci.BusId[:]); got != "00000000:C1:00.0" {
@@ -107,9 +107,9 @@ func TestPCIAndNUMA(t *testing.T) {
 	}
 	_, r = d.GetNumaNodeId()
 	expect(t, "GetNumaNodeId", r, nvml.ERROR_NOT_SUPPORTED)
-	_, r = device(t, lib, 1).GetMemoryAffinity(64, nvml.AFFINITY_SCOPE_NODE)
+	_, r = deviceAt(t, lib, 1).GetMemoryAffinity(64, nvml.AFFINITY_SCOPE_NODE)
 	expect(t, "affinity where the platform reports none", r, nvml.ERROR_NOT_SUPPORTED)
-	level, r := d.GetTopologyCommonAncestor(device(t, lib, 1))
+	level, r := d.GetTopologyCommonAncestor(deviceAt(t, lib, 1))
 	must(t, "GetTopologyCommonAncestor", r)
 	if level != nvml.TOPOLOGY_SYSTEM {
 		t.Errorf("GPUs of different nodes meet at %v", level)

@@ -146,7 +146,7 @@ func TestLayoutCounts(t *testing.T) {
 	n, r := lib.DeviceGetCount()
 	must(t, "DeviceGetCount", r)
 	for i := range n {
-		d := device(t, lib, i)
+		d := deviceAt(t, lib, i)
 		model, _ := d.GetName()
 		compute, expected := uint32(7), map[string]counts{"standard": {298, 19, 38, 14}, "doubled": {723, 78, 78, 38}}
 		if i == 0 {
@@ -171,7 +171,7 @@ func TestEveryLayout(t *testing.T) {
 	n, r := lib.DeviceGetCount()
 	must(t, "DeviceGetCount", r)
 	for i := range n {
-		d := device(t, lib, i)
+		d := deviceAt(t, lib, i)
 		migOn(t, d)
 		compute := uint32(7)
 		if i == 0 {
@@ -231,7 +231,7 @@ func create(d nvml.Device, p part) (nvml.GpuInstance, nvml.Return) {
 // 19,19,14,9 fails on the last, and 9 first succeeds.
 func TestCreationOrderMatters(t *testing.T) {
 	_, lib := open(t, "[gpu]\nmodel = A100-40\nmig-activation = auto\n")
-	d := device(t, lib, 0)
+	d := deviceAt(t, lib, 0)
 	migOn(t, d)
 	byID := map[int]int{19: nvml.GPU_INSTANCE_PROFILE_1_SLICE, 14: nvml.GPU_INSTANCE_PROFILE_2_SLICE, 9: nvml.GPU_INSTANCE_PROFILE_3_SLICE}
 	for _, tc := range []struct {

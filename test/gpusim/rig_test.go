@@ -41,7 +41,7 @@ func name(r nvml.Return) any {
 	return int32(r)
 }
 
-func device(t *testing.T, lib nvml.Interface, index int) nvml.Device {
+func deviceAt(t *testing.T, lib nvml.Interface, index int) nvml.Device {
 	t.Helper()
 	d, r := lib.DeviceGetHandleByIndex(index)
 	must(t, "DeviceGetHandleByIndex", r)

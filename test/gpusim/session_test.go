@@ -20,7 +20,7 @@ func TestInitCounts(t *testing.T) {
 	lib := nvml.New(nvml.WithLibraryPath(m.LibraryPath()))
 	must(t, "Init", lib.Init())
 	must(t, "second Init", lib.Init())
-	d := device(t, lib, 0)
+	d := deviceAt(t, lib, 0)
 	must(t, "Shutdown", lib.Shutdown())
 	_, r := d.GetUUID()
 	must(t, "GetUUID with one Init left", r)
@@ -67,7 +67,7 @@ func TestMachinesOneAfterAnother(t *testing.T) {
 		tc.m.Switch()
 		must(t, "Init", lib.Init())
 		a.Switch()
-		got, r := device(t, lib, 0).GetName()
+		got, r := deviceAt(t, lib, 0).GetName()
 		must(t, "GetName", r)
 		if got != tc.name {
 			t.Errorf("GPU 0 is %q, want %q", got, tc.name)
@@ -79,7 +79,7 @@ func TestMachinesOneAfterAnother(t *testing.T) {
 // TestReboot: what survives, what does not, and that old sessions are dead.
 func TestReboot(t *testing.T) {
 	m, lib := open(t, "[gpu]\nmodel = A100-80\nmig-activation = auto\n[gpu]\nmodel = H200-141\n")
-	ampere, hopper := device(t, lib, 0), device(t, lib, 1)
+	ampere, hopper := deviceAt(t, lib, 0), deviceAt(t, lib, 1)
 	migOn(t, ampere)
 	migOn(t, hopper)
 	_, ci := instance(t, ampere, nvml.GPU_INSTANCE_PROFILE_3_SLICE)
@@ -132,7 +132,7 @@ func TestReboot(t *testing.T) {
 // TestNewMachineInPlace: init over a living machine ends its sessions.
 func TestNewMachineInPlace(t *testing.T) {
 	m, lib := open(t, ThreeH200)
-	d := device(t, lib, 0)
+	d := deviceAt(t, lib, 0)
 	if _, err := m.ctl(strings.NewReader(NoMIG), "init", "-"); err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,9 @@
 //   - its holder is known: the API server knows no such pod on the node; or
 //     the API server has not been heard and the slice has been missing for
 //     Config.Grace;
-//   - its holder is not known yet: Config.Grace has passed since the claim, and
-//     no pod of the node still waits for its slices of this set to be listed.
+//   - its holder is not known yet: no pod of the node still waits for slices of
+//     this set to be listed, and Config.Settle has passed since the claim; or
+//     the API server has not been heard and Config.Grace has passed.
 //
 // So an observation that lists a slice, or an API server that lists its pod,
 // is enough to keep it.

@@ -47,8 +47,8 @@ func newModel(t *testing.T) *model {
 			kit.MakeLayout(3).Block("small", 20).Block("odd", 30).CPU("cpu", 4, 2).Obj(),
 		},
 	}
-	// Without a grace the outcome depends on what was listed alone.
-	m.state = node.New(node.Config{Now: func() time.Time { return m.now }, Grace: 1})
+	// Without pauses the outcome depends on what was listed alone.
+	m.state = node.New(node.Config{Now: func() time.Time { return m.now }, Grace: 1, Settle: 1})
 	m.setLayout(0)
 	return m
 }

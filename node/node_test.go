@@ -28,7 +28,7 @@ type bench struct {
 func newBench(t *testing.T, layout gpu.Layout) *bench {
 	t.Helper()
 	b := &bench{t: t, now: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)}
-	b.State = node.New(node.Config{Now: func() time.Time { return b.now }, Grace: 10 * time.Second})
+	b.State = node.New(node.Config{Now: func() time.Time { return b.now }, Grace: 10 * time.Second, Settle: 2 * time.Second})
 	b.SetLayout(layout)
 	t.Cleanup(b.check)
 	return b
@@ -184,17 +184,29 @@ func TestClaimsAreRefusedWithTheirReason(t *testing.T) {
 	}
 }
 
-func TestAnUnlistedClaimIsKeptForItsGraceOnly(t *testing.T) {
-	b := newBench(t, mixed())
-	b.mustClaim("small", kit.ID(0, "small", 0))
-	b.now = b.now.Add(9 * time.Second)
-	if b.see(nil) {
-		t.Error("an unlisted claim counts as settled")
+func TestAnUnlistedClaimIsKeptForAWhileOnly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known bool
+		kept  time.Duration
+	}{
+		"the API server knows no pod that waits": {known: true, kept: 2 * time.Second},
+		"the API server has not been heard":      {known: false, kept: 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, mixed())
+			b.mustClaim("small", kit.ID(0, "small", 0))
+			b.now = b.now.Add(tc.kept - time.Millisecond)
+			if b.Observe(gpu.Observation{Mark: b.Mark(), PodsKnown: tc.known}) {
+				t.Error("an unlisted claim counts as settled")
+			}
+			b.want("small", "HFFFFFFF")
+			b.now = b.now.Add(time.Millisecond)
+			if !b.Observe(gpu.Observation{Mark: b.Mark(), PodsKnown: tc.known}) {
+				t.Error("nothing is open, yet it is not settled")
+			}
+			b.want("small", "FFFFFFFF")
+		})
 	}
-	b.want("small", "HFFFFFFF")
-	b.now = b.now.Add(2 * time.Second)
-	b.see(nil)
-	b.want("small", "FFFFFFFF")
 }
 
 func TestAnUnlistedClaimIsKeptWhileAPodWaitsForItsSlices(t *testing.T) {

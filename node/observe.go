@@ -89,7 +89,10 @@ func (s *State) confirm(id gpu.SliceID, h gpu.Holding, mark uint64) {
 func (s *State) keep(e *entry, v view) bool {
 	now := s.now()
 	if e.hold.holder.IsZero() {
-		return now.Sub(e.hold.claimed) < s.grace || v.unlisted[e.slice.Set] > 0
+		if v.known {
+			return now.Sub(e.hold.claimed) < s.settle || v.unlisted[e.slice.Set] > 0
+		}
+		return now.Sub(e.hold.claimed) < s.grace
 	}
 	if v.known {
 		return v.mayBeActive(e.hold.holder)

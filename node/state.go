@@ -10,22 +10,31 @@ import (
 	"aipub.io/aipub/gpu"
 )
 
-// DefaultGrace is how long a claim may go unlisted. The kubelet lists it some
-// milliseconds after Allocate has answered.
-const DefaultGrace = 15 * time.Second
+const (
+	// DefaultGrace is how long an absence is doubted while the API server has
+	// not been heard: as long as a kubelet takes to start.
+	DefaultGrace = 15 * time.Second
+	// DefaultSettle is how long a claim may go unlisted when no pod waits for
+	// it. The kubelet lists it some milliseconds after Allocate has answered.
+	DefaultSettle = 2 * time.Second
+)
 
 // Config is what a State needs from outside.
 type Config struct {
 	// Now reads the clock; time.Now when nil.
 	Now func() time.Time
-	// Grace is how long a claim that nobody lists is kept; DefaultGrace when 0.
+	// Grace is how long what the kubelet does not list is kept while the API
+	// server has not been heard; DefaultGrace when 0.
 	Grace time.Duration
+	// Settle is how long a claim that nobody lists is kept when the API server
+	// knows no pod that waits for it; DefaultSettle when 0.
+	Settle time.Duration
 }
 
 // State is the node's slices, live. Make it with New.
 type State struct {
-	now   func() time.Time
-	grace time.Duration
+	now           func() time.Time
+	grace, settle time.Duration
 
 	mu sync.Mutex
 	// seq numbers claims and marks in one order; applied is the mark of the
@@ -69,9 +78,13 @@ func New(cfg Config) *State {
 	if cfg.Grace == 0 {
 		cfg.Grace = DefaultGrace
 	}
+	if cfg.Settle == 0 {
+		cfg.Settle = DefaultSettle
+	}
 	return &State{
 		now:       cfg.Now,
 		grace:     cfg.Grace,
+		settle:    cfg.Settle,
 		entries:   map[gpu.SliceID]*entry{},
 		gpus:      map[string]gpu.Health{},
 		instances: map[instanceKey]gpu.Health{},

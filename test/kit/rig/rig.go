@@ -58,7 +58,7 @@ func New(t testing.TB, layout gpu.Layout, opts Options) *Rig {
 		t.Fatal(err)
 	}
 	opts.Kubelet.Dir, opts.Plugins.Dir = dir, dir
-	r := &Rig{T: t, Dir: dir, State: node.New(node.Config{}), Kubelet: fakekubelet.New(opts.Kubelet), opts: opts}
+	r := &Rig{T: t, Dir: dir, State: node.New(node.Config{Settle: 100 * time.Millisecond}), Kubelet: fakekubelet.New(opts.Kubelet), opts: opts}
 	r.State.SetLayout(layout)
 	t.Cleanup(func() {
 		r.StopPlugins()

@@ -89,7 +89,7 @@ func (a *app) nodeObjects(views []nodeView, single bool, out *output) error {
 		return out.object(&list.Items[0], a.Out)
 	}
 	list.SetGroupVersionKind(api.GroupVersion.WithKind("NodePartitionList"))
-	return out.object(list, a.Out)
+	return out.list(list, a.Out)
 }
 
 // nodeTables prints the nodes for people, and why those are not ready that are

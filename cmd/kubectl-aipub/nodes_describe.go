@@ -66,7 +66,7 @@ func nodeFields(v nodeView) []field {
 		field{"Driver", orElse(s.DriverVersion, "unknown")},
 		field{"Agent", orElse(s.AgentVersion, "unknown")},
 		field{"NUMA", numaNodes(s.NUMA)},
-		field{"Not in any set", fmt.Sprintf("CPU %s, memory %s", cpuOf(s.Remainder.CPU), memoryOf(s.Remainder.Memory))},
+		field{"Left over", fmt.Sprintf("cpu %s, memory %s", cpuOf(s.Remainder.CPU), memoryOf(s.Remainder.Memory))},
 	)
 	for _, g := range sortedGPUs(s) {
 		if !g.Health.OK {

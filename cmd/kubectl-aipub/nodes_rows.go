@@ -32,11 +32,15 @@ func nodeTable(views []nodeView) *metav1.Table {
 			rows = [][]string{{"", "", "", "", "", ""}}
 		}
 		for _, r := range rows {
+			r[1] = shortModel(r[1])
 			addRow(t, append(slices.Clone(head), r...)...)
 		}
 	}
 	return t
 }
+
+// shortModel leaves the maker out of a product name, where a table must be narrow.
+func shortModel(name string) string { return strings.TrimPrefix(name, "NVIDIA ") }
 
 // gpuTable is the GPUs of one node.
 func gpuTable(s api.NodePartitionStatus) *metav1.Table {
@@ -115,7 +119,7 @@ func sliceTable(views []nodeView, withNode bool, now time.Time) *metav1.Table {
 			continue
 		}
 		index := gpuIndices(v.partition.Status)
-		for _, s := range v.partition.Status.Slices {
+		for _, s := range byGPU(v.partition.Status.Slices, index) {
 			row := []string{s.ID, s.Set, indexWords(s.GPUs, index), sliceWords(s), string(s.State), age(s.Since, now), whyWords(s)}
 			if withNode {
 				row = append([]string{v.name}, row...)
@@ -143,6 +147,22 @@ func whyWords(s api.NodeSlice) string {
 		return holder
 	}
 	return holder + " (" + reason + ")"
+}
+
+// byGPU orders slices by their first GPU, those without one last, and keeps the
+// order of those on the same.
+func byGPU(all []api.NodeSlice, index map[string]int) []api.NodeSlice {
+	rank := func(s api.NodeSlice) int {
+		if len(s.GPUs) > 0 {
+			if i, ok := index[s.GPUs[0]]; ok {
+				return i
+			}
+		}
+		return len(index)
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b api.NodeSlice) int { return rank(a) - rank(b) })
+	return sorted
 }
 
 func sortedGPUs(s api.NodePartitionStatus) []api.NodeGPU {

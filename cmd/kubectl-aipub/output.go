@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -40,12 +41,10 @@ func addObjectOutput(cmd *cobra.Command) *output {
 	return o
 }
 
-// addPlainOutput gives a command whose result is no API object table, JSON and
-// YAML.
+// addPlainOutput gives a command whose result is no API object the formats that
+// it prints itself: table, wide, json and yaml.
 func addPlainOutput(cmd *cobra.Command) *output {
-	o := &output{own: []string{formatTable, formatWide}, print: &genericclioptions.PrintFlags{
-		JSONYamlPrintFlags: genericclioptions.NewJSONYamlPrintFlags(),
-	}}
+	o := &output{own: []string{formatTable, formatWide, "json", "yaml"}, print: &genericclioptions.PrintFlags{}}
 	o.print.OutputFormat = &o.format
 	o.addFlag(cmd)
 	return o
@@ -69,12 +68,12 @@ func (o *output) table() (yes, wide bool) {
 		t := o.print.TemplatePrinterFlags
 		return t == nil || *t.TemplateArgument == "", false
 	}
-	return slices.Contains(o.own, o.format), o.format == formatWide
+	return o.format == formatTable || o.format == formatWide, o.format == formatWide
 }
 
 // check refuses a format that does not exist, before anything is read.
 func (o *output) check() error {
-	if yes, _ := o.table(); yes {
+	if yes, _ := o.table(); yes || slices.Contains(o.own, o.format) {
 		return nil
 	}
 	_, err := o.print.ToPrinter()
@@ -95,6 +94,24 @@ func (o *output) object(obj runtime.Object, w io.Writer) error {
 		return fmt.Errorf("-o %s: %w", o.format, err)
 	}
 	return p.PrintObj(obj, w)
+}
+
+// list prints API objects of one kind: by name each for itself, else as the list
+// that holds them.
+func (o *output) list(list runtime.Object, w io.Writer) error {
+	if o.format != "name" {
+		return o.object(list, w)
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("-o name: %w", err)
+	}
+	for _, it := range items {
+		if err := o.object(it, w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rows prints a table.

@@ -77,7 +77,7 @@ Every command only reads; a policy takes effect with kubectl apply.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNodes(a), newSets(a), newVersion(a), newCompletion(a))
+	root.AddCommand(newNodes(a), newSets(a), newPlan(a), newVersion(a), newCompletion(a))
 	return root
 }
 

@@ -88,7 +88,7 @@ func (a *app) setObjects(sets []api.ResourceSet, single bool, out *output) error
 	}
 	list := &api.ResourceSetList{Items: sets}
 	list.SetGroupVersionKind(api.GroupVersion.WithKind("ResourceSetList"))
-	return out.object(list, a.Out)
+	return out.list(list, a.Out)
 }
 
 func (a *app) setTables(sets []api.ResourceSet, f facts, detail bool, out *output) error {

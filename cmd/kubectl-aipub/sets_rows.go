@@ -18,7 +18,7 @@ import (
 func setTable(sets []api.ResourceSet) *metav1.Table {
 	t := columns("Name", "Resource", "CPU", "Memory", "GPU", "Free", "Held", "Total", "Status", "+Policies", "+Free on node")
 	for _, s := range sets {
-		addRow(t, s.Name, s.Spec.ResourceName, s.Spec.CPU.String(), s.Spec.Memory.String(), gpuWords(s.Spec.GPU),
+		addRow(t, s.Name, s.Spec.ResourceName, s.Spec.CPU.String(), memory(s.Spec.Memory.Value()), gpuWords(s.Spec.GPU),
 			itoa(s.Status.Free), itoa(s.Status.Held), itoa(s.Status.Total), statusWord(s.Status.Conditions),
 			strings.Join(s.Spec.Policies, ","), onNodes(s.Status.Nodes))
 	}
@@ -36,7 +36,7 @@ func onNodes(nodes []api.SetOnNode) string {
 
 // remainderTable has what each node could not hand out.
 func remainderTable(partitions []api.NodePartition) *metav1.Table {
-	t := columns("Node", "CPU in no set", "Memory in no set")
+	t := columns("Node", "CPU left over", "Memory left over")
 	for _, np := range partitions {
 		addRow(t, np.Name, cpuOf(np.Status.Remainder.CPU), memoryOf(np.Status.Remainder.Memory))
 	}
@@ -100,7 +100,7 @@ func sharingWords(s *api.Sharing) string {
 
 // setNodeTable has the counts of each node and what it could not hand out.
 func setNodeTable(s api.ResourceSet, partitions []api.NodePartition) *metav1.Table {
-	t := columns("Node", "Free", "Held", "Total", "CPU in no set", "Memory in no set")
+	t := columns("Node", "Free", "Held", "Total", "CPU left over", "Memory left over")
 	for _, n := range s.Status.Nodes {
 		cpu, mem := "", ""
 		if i := slices.IndexFunc(partitions, func(np api.NodePartition) bool { return np.Name == n.Name }); i >= 0 {

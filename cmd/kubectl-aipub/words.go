@@ -32,10 +32,7 @@ func gpuWords(g *api.SetGPU) string {
 }
 
 func migWords(m api.MIGSize) string {
-	s := fmt.Sprintf("MIG %d/7", m.ComputeSlices)
-	if m.ComputeSlices > 7 {
-		s = fmt.Sprintf("MIG %d slices", m.ComputeSlices)
-	}
+	s := "MIG " + plural(int(m.ComputeSlices), "slice")
 	if m.Memory != nil {
 		s += ", " + m.Memory.String()
 	}
@@ -97,9 +94,9 @@ func cpu(milli int64) string {
 	return resource.NewMilliQuantity(milli, resource.DecimalSI).String()
 }
 
-// memory prints bytes for reading: the largest unit that leaves one to four
-// digits, rounded to a tenth below ten. What users must copy exactly is printed
-// as a quantity instead.
+// memory prints bytes for reading: in the largest unit that leaves at least 1,
+// rounded to a tenth below 100. What must be exact is printed as a quantity
+// instead.
 func memory(bytes int64) string {
 	units := []string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
 	sign := ""
@@ -110,7 +107,7 @@ func memory(bytes int64) string {
 	for v >= 1024 && u < len(units)-1 {
 		v, u = v/1024, u+1
 	}
-	if v < 10 && u > 0 {
+	if v < 99.95 && u > 0 {
 		return sign + strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + units[u]
 	}
 	return sign + strconv.FormatFloat(v, 'f', 0, 64) + units[u]

@@ -22,26 +22,31 @@ type built struct{ dir string }
 
 // build builds the embedded sources once for each version of them, into a
 // cache directory that is named by their hash and appears by a rename, so that
-// test processes may race for it. GPUSIM_CACHE overrides where the cache lies.
+// test processes may race for it.
 var build = sync.OnceValues(func() (built, error) {
 	hash, err := hashSources()
 	if err != nil {
 		return built{}, err
 	}
-	cache := os.Getenv("GPUSIM_CACHE")
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			user = os.TempDir()
-		}
-		cache = filepath.Join(user, "aipub-gpusim")
-	}
+	cache := cacheDir()
 	b := built{dir: filepath.Join(cache, hash)}
 	if _, err := os.Stat(filepath.Join(b.dir, "gpusim")); err == nil {
 		return b, nil
 	}
 	return b, buildInto(cache, b.dir)
 })
+
+// cacheDir is the project's cache: $AIPUB_CACHE, or aipub in the user's.
+func cacheDir() string {
+	if dir := os.Getenv("AIPUB_CACHE"); dir != "" {
+		return filepath.Join(dir, "gpusim")
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		user = os.TempDir()
+	}
+	return filepath.Join(user, "aipub", "gpusim")
+}
 
 func hashSources() (string, error) {
 	h := sha256.New()

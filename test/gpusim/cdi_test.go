@@ -41,7 +41,7 @@ type cdiDevice struct {
 func specOf(lib nvml.Interface, root string, ids ...string) (cdiDevice, error) {
 	var d cdiDevice
 	cdi, err := nvcdi.New(nvcdi.WithNvmlLib(lib), nvcdi.WithMode(nvcdi.ModeNvml), nvcdi.WithDriverRoot(root),
-		nvcdi.WithFeatureFlags(nvcdi.FeatureDisableNvsandboxUtils))
+		nvcdi.WithFeatureFlags(nvcdi.FeatureDisableNvsandboxUtils), nvcdi.WithLogger(quiet{}))
 	if err != nil {
 		return d, err
 	}
@@ -67,6 +67,15 @@ func specOf(lib nvml.Interface, root string, ids ...string) (cdiDevice, error) {
 	slices.Sort(d.Nodes)
 	return d, nil
 }
+
+// quiet drops what nvcdi says of libraries that a stub installation lacks.
+type quiet struct{}
+
+func (quiet) Debugf(string, ...any)   {}
+func (quiet) Errorf(string, ...any)   {}
+func (quiet) Infof(string, ...any)    {}
+func (quiet) Warningf(string, ...any) {}
+func (quiet) Tracef(string, ...any)   {}
 
 var control = []string{"/dev/nvidia-modeset", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidiactl"}
 

@@ -24,8 +24,8 @@ type Device struct {
 // are held although the layout no longer has them.
 func Devices(s gpu.Snapshot, set string) []Device {
 	var devs []Device
-	for _, st := range s.Slices {
-		if st.Slice.Set == set {
+	for i := range s.Slices {
+		if st := &s.Slices[i]; st.Slice.Set == set {
 			devs = append(devs, Device{
 				ID:        string(st.Slice.ID),
 				Healthy:   st.Available(),
@@ -59,10 +59,10 @@ func Equal(a, b []Device) bool {
 func Sets(s gpu.Snapshot) []string {
 	var sets []string
 	seen := map[string]bool{}
-	for _, st := range s.Slices {
-		if !seen[st.Slice.Set] {
-			seen[st.Slice.Set] = true
-			sets = append(sets, st.Slice.Set)
+	for i := range s.Slices {
+		if set := s.Slices[i].Slice.Set; !seen[set] {
+			seen[set] = true
+			sets = append(sets, set)
 		}
 	}
 	return sets

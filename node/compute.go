@@ -74,14 +74,11 @@ func (s *State) foreign() map[string]gpu.Counter {
 // statuses says what is true of each slice. Each set is counted on its own copy
 // of what is left.
 func (s *State) statuses(left map[gpu.Counter]int64, now time.Time) []gpu.Status {
-	before := make(map[gpu.SliceID]*gpu.Status, len(s.snap.Slices))
-	for i := range s.snap.Slices {
-		before[s.snap.Slices[i].Slice.ID] = &s.snap.Slices[i]
-	}
+	before := s.earlier()
 	foreign := s.foreign()
 	perSet := map[string]map[gpu.Counter]int64{}
 	all := make([]gpu.Status, 0, len(s.order))
-	for _, id := range s.order {
+	for i, id := range s.order {
 		e := s.entries[id]
 		work, ok := perSet[e.slice.Set]
 		if !ok {
@@ -89,7 +86,7 @@ func (s *State) statuses(left map[gpu.Counter]int64, now time.Time) []gpu.Status
 			perSet[e.slice.Set] = work
 		}
 		st := s.status(e, work, foreign)
-		switch old := before[id]; {
+		switch old := before(i, id); {
 		case e.hold != nil:
 			st.Since = e.hold.since
 		case old != nil && old.State == st.State:
@@ -100,6 +97,25 @@ func (s *State) statuses(left map[gpu.Counter]int64, now time.Time) []gpu.Status
 		all = append(all, st)
 	}
 	return all
+}
+
+// earlier looks slices up in the last snapshot: first at the same place, and
+// through an index only when something has moved.
+func (s *State) earlier() func(i int, id gpu.SliceID) *gpu.Status {
+	last := s.snap.Slices
+	var index map[gpu.SliceID]*gpu.Status
+	return func(i int, id gpu.SliceID) *gpu.Status {
+		if i < len(last) && last[i].Slice.ID == id {
+			return &last[i]
+		}
+		if index == nil {
+			index = make(map[gpu.SliceID]*gpu.Status, len(last))
+			for k := range last {
+				index[last[k].Slice.ID] = &last[k]
+			}
+		}
+		return index[id]
+	}
 }
 
 // status decides on one slice. A free one is taken from left.

@@ -30,6 +30,7 @@ type Manager struct {
 
 	// Used by Run's goroutine alone.
 	plugins map[string]*plugin
+	checked map[string]verdict
 
 	mu         sync.Mutex
 	registered map[string]bool
@@ -48,6 +49,7 @@ func NewManager(node Node, cfg Config) (*Manager, error) {
 		wakeup:     make(chan struct{}, 1),
 		done:       make(chan attempt),
 		plugins:    map[string]*plugin{},
+		checked:    map[string]verdict{},
 		registered: map[string]bool{},
 		problems:   map[string]error{},
 	}, nil
@@ -140,30 +142,43 @@ func (m *Manager) reconcile(ctx context.Context) time.Duration {
 }
 
 // servable are the sets to serve. One that breaks a limit is not begun; one
-// that is served already keeps its last list instead.
+// that is served already keeps its last list instead. A set is looked at again
+// when its number of slices has changed, since the rest is in their names.
 func (m *Manager) servable(log logr.Logger, serving []string) []string {
 	snap := m.node.Snapshot()
+	counts := map[string]int{}
+	for i := range snap.Slices {
+		counts[snap.Slices[i].Slice.Set]++
+	}
 	problems := map[string]error{}
 	var sets []string
 	for _, set := range deviceplugin.Sets(snap) {
-		err := deviceplugin.Check(set, deviceplugin.Devices(snap, set))
-		if err != nil {
-			problems[set] = err
+		was, known := m.checked[set]
+		if !known || was.slices != counts[set] {
+			was = verdict{counts[set], deviceplugin.Check(set, deviceplugin.Devices(snap, set))}
+			if was.err != nil {
+				log.Error(was.err, "set cannot be advertised", "resource", gpu.ResourceName(set))
+			}
+			m.checked[set] = was
 		}
-		if err == nil || slices.Contains(serving, set) {
+		if was.err != nil {
+			problems[set] = was.err
+		}
+		if was.err == nil || slices.Contains(serving, set) {
 			sets = append(sets, set)
 		}
 	}
+	maps.DeleteFunc(m.checked, func(set string, _ verdict) bool { return counts[set] == 0 })
 	m.mu.Lock()
-	before := m.problems
+	defer m.mu.Unlock()
 	m.problems = problems
-	m.mu.Unlock()
-	for set, err := range problems {
-		if was := before[set]; was == nil || was.Error() != err.Error() {
-			log.Error(err, "set cannot be advertised", "resource", gpu.ResourceName(set))
-		}
-	}
 	return sets
+}
+
+// verdict is what was found of a set when it had so many slices.
+type verdict struct {
+	slices int
+	err    error
 }
 
 // publish makes known which sets the present kubelet has accepted.

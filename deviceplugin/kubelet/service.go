@@ -5,6 +5,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -114,23 +115,27 @@ func (e *endpoint) allocate(req *pluginapi.AllocateRequest) (*pluginapi.Allocate
 	if err := e.node.Claim(e.set, all); err != nil {
 		return nil, err
 	}
-	known := map[gpu.SliceID]gpu.Slice{}
-	for _, st := range e.node.Snapshot().Slices {
-		known[st.Slice.ID] = st.Slice
-	}
+	snap := e.node.Snapshot()
 	resp := &pluginapi.AllocateResponse{}
 	for _, r := range req.ContainerRequests {
-		var given []gpu.Slice
-		for _, id := range sliceIDs(r.DevicesIds) {
-			given = append(given, known[id])
-		}
-		parts, err := e.cfg.Response(given)
+		parts, err := e.cfg.Response(find(snap, r.DevicesIds))
 		if err != nil {
 			return nil, fmt.Errorf("prepare slices %v: %w", r.DevicesIds, err)
 		}
 		resp.ContainerResponses = append(resp.ContainerResponses, parts.message())
 	}
 	return resp, nil
+}
+
+// find returns the slices with the given IDs, in the snapshot's order.
+func find(snap gpu.Snapshot, ids []string) []gpu.Slice {
+	found := make([]gpu.Slice, 0, len(ids))
+	for i := range snap.Slices {
+		if sl := &snap.Slices[i].Slice; slices.Contains(ids, string(sl.ID)) {
+			found = append(found, *sl)
+		}
+	}
+	return found
 }
 
 // PreStartContainer is only called when the configuration asks for it.

@@ -125,7 +125,7 @@ func (p *plan) keep(part int) {
 func (p *plan) fill(part int) {
 	room, size := slices.Clone(p.spare), p.parts[part].size
 	for slot := range maxPerNode {
-		draws, ok := takeUnit(room, size)
+		draws, ok := takeUnit(room, p.gpus, size)
 		if !ok {
 			return
 		}

@@ -104,7 +104,7 @@ func (p *plan) report(spec api.PartitionPolicySpec) Report {
 	for z, zone := range p.zones {
 		r.Zones = append(r.Zones, ZoneReport{
 			Name: zone.name, CPUMilli: p.room[z].cpu, MemoryBytes: p.room[z].mem,
-			SpareCPUMilli: p.spare[z].cpu, SpareMemoryBytes: p.spare[z].mem, GPUs: p.usedGPUs(z),
+			SpareCPUMilli: p.spare[z].cpu, SpareMemoryBytes: p.spare[z].mem, GPUs: p.gpus[z],
 		})
 	}
 	return r
@@ -121,17 +121,6 @@ func (p *plan) alone() []int {
 	}
 	for _, u := range p.loose {
 		n[u.part]++
-	}
-	return n
-}
-
-// usedGPUs counts the GPUs of a zone that a set can use.
-func (p *plan) usedGPUs(zone int) int {
-	n := 0
-	for i, used := range p.usedCuts() {
-		if used && p.cuts[i].zone == zone {
-			n++
-		}
 	}
 	return n
 }

@@ -31,7 +31,9 @@ type site struct {
 	node  Node
 	zones []zone
 	// room is what each zone has for GPU sets, after the units set aside.
-	room  []amount
+	room []amount
+	// gpus is the number of GPUs of each zone that a set can use.
+	gpus  []int
 	aside []unit
 	cuts  []cut // by GPU index
 	// seats are the places of each part, in the order in which they are filled:
@@ -81,7 +83,6 @@ func (sv *surveyor) survey(n Node) *site {
 	n.GPUs = distinct(n.GPUs)
 	s := &site{node: n, zones: zonesOf(n, sv.spec)}
 	s.room = caps(s.zones)
-	sv.setAside(s)
 	sv.cutGPUs(s)
 	s.seats = make([][]seat, len(sv.parts))
 	for i, p := range sv.parts {
@@ -94,6 +95,8 @@ func (sv *surveyor) survey(n Node) *site {
 			s.seats[i] = sv.seatWhole(s, i)
 		}
 	}
+	s.gpus = s.gpusByZone()
+	sv.setAside(s)
 	s.shares = sharesOf(s)
 	return s
 }
@@ -122,7 +125,7 @@ func (sv *surveyor) setAside(s *site) {
 		}
 		room, units := slices.Clone(s.room), []unit(nil)
 		for slot := range p.perNode {
-			draws, ok := takeUnit(room, p.size)
+			draws, ok := takeUnit(room, s.gpus, p.size)
 			if !ok {
 				break
 			}
@@ -140,20 +143,24 @@ func (sv *surveyor) setAside(s *site) {
 
 // sharesOf divides each zone evenly over those of its GPUs that have a seat.
 func sharesOf(s *site) []amount {
-	used := s.usedCuts()
-	perZone := make([]int64, len(s.zones))
-	for i, c := range s.cuts {
-		if used[i] {
-			perZone[c.zone]++
-		}
-	}
 	shares := make([]amount, len(s.cuts))
-	for i, c := range s.cuts {
-		if used[i] {
-			shares[i] = s.room[c.zone].part(1, perZone[c.zone])
+	for i, used := range s.usedCuts() {
+		if z := s.cuts[i].zone; used {
+			shares[i] = s.room[z].part(1, int64(s.gpus[z]))
 		}
 	}
 	return shares
+}
+
+// gpusByZone counts the GPUs that have a seat.
+func (s *site) gpusByZone() []int {
+	n := make([]int, len(s.zones))
+	for i, used := range s.usedCuts() {
+		if used {
+			n[s.cuts[i].zone]++
+		}
+	}
+	return n
 }
 
 // usedCuts are the GPUs that have a seat of any set.

@@ -113,16 +113,16 @@ type draw struct {
 	amount
 }
 
-// takeUnit takes one unit that has no GPU from the rooms of the zones: from the
-// zone with the most CPU left that holds it whole, else from several, the
-// fullest first. It reports false, taking nothing, if all together hold too
-// little.
-func takeUnit(room []amount, need amount) ([]draw, bool) {
+// takeUnit takes one unit that has no GPU from the rooms of the zones: whole,
+// from the zone that has the most CPU left for each of its gpus, so those
+// without GPUs first; else from several, the fullest first. It reports false,
+// taking nothing, if all together hold too little.
+func takeUnit(room []amount, gpus []int, need amount) ([]draw, bool) {
 	best := -1
 	var all amount
 	for i, r := range room {
 		all = all.plus(r)
-		if need.fits(r) && (best < 0 || r.cpu > room[best].cpu) {
+		if need.fits(r) && (best < 0 || roomier(r, gpus[i], room[best], gpus[best])) {
 			best = i
 		}
 	}
@@ -143,6 +143,15 @@ func takeUnit(room []amount, need amount) ([]draw, bool) {
 		}
 	}
 	return draws, true
+}
+
+// roomier reports whether a zone with a and n GPUs has more CPU for each than
+// one with b and m.
+func roomier(a amount, n int, b amount, m int) bool {
+	if (n == 0) != (m == 0) {
+		return n == 0
+	}
+	return a.cpu*int64(max(m, 1)) > b.cpu*int64(max(n, 1))
 }
 
 // scoop takes need from the rooms, the fullest first. Preconditions: together

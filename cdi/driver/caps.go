@@ -18,7 +18,7 @@ import (
 // instance, one for its compute instance. The driver's table
 // (driver/nvidia-caps/mig-minors below /proc) gives their numbers.
 func (d *Driver) capNodes(minor int, inst gpu.Instance) ([]string, error) {
-	table := filepath.Join(d.config.Proc, "driver/nvidia-caps/mig-minors")
+	table := filepath.Join(d.proc(), "driver/nvidia-caps/mig-minors")
 	minors, err := readTable(table)
 	if err != nil {
 		return nil, fmt.Errorf("read MIG capabilities: %w", err)
@@ -48,7 +48,7 @@ func (d *Driver) ensureCap(node string, minor int) error {
 	if _, err := os.Stat(seen); !errors.Is(err, os.ErrNotExist) {
 		return nil // judged by node
 	}
-	devices := filepath.Join(d.config.Proc, "devices")
+	devices := filepath.Join(d.proc(), "devices")
 	majors, err := readTable(devices)
 	if err != nil {
 		return fmt.Errorf("find the capabilities' major number: %w", err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -25,7 +26,8 @@ type Config struct {
 	// DevRoot and HostDevRoot are the directories that hold dev/nvidia0;
 	// defaults Root and HostRoot.
 	DevRoot, HostDevRoot string
-	// Proc is where /proc is; default "/proc".
+	// Proc is where the driver's entries of /proc are; default: proc below Root
+	// if it has them, else "/proc".
 	Proc string
 	// Version of the driver, such as "575.57.08": its libraries end in it.
 	Version string
@@ -54,7 +56,6 @@ func New(c Config) *Driver {
 	def(&c.HostRoot, "/")
 	def(&c.DevRoot, c.Root)
 	def(&c.HostDevRoot, c.HostRoot)
-	def(&c.Proc, "/proc")
 	if c.MakeNode == nil {
 		c.MakeNode = makeNode
 	}
@@ -116,6 +117,18 @@ func (d *Driver) Instance(_ context.Context, g gpu.GPU, inst gpu.Instance) (spec
 		edits.DeviceNodes = append(edits.DeviceNodes, node)
 	}
 	return edits, nil
+}
+
+// proc is where the driver's entries of /proc are.
+func (d *Driver) proc() string {
+	if d.config.Proc != "" {
+		return d.config.Proc
+	}
+	below := filepath.Join(d.config.Root, "proc")
+	if _, err := os.Stat(filepath.Join(below, "driver/nvidia")); err == nil {
+		return below
+	}
+	return "/proc"
 }
 
 func gpuNode(g gpu.GPU) string { return fmt.Sprintf("/dev/nvidia%d", g.Minor) }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 	"tags.cncf.io/container-device-interface/specs-go"
@@ -17,7 +16,8 @@ import (
 var errNoNode = errors.New("device node does not exist")
 
 // node describes a device node by its path in the container, after making sure
-// that it exists on the host.
+// that it exists on the host. Its numbers are left to the runtime, which reads
+// them when a container starts: they can change when modules are loaded anew.
 func (d *Driver) node(path string) (*specs.DeviceNode, error) {
 	seen := filepath.Join(d.config.DevRoot, path)
 	info, err := os.Stat(seen)
@@ -27,17 +27,10 @@ func (d *Driver) node(path string) (*specs.DeviceNode, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for %s: %w", path, err)
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || info.Mode()&os.ModeCharDevice == 0 {
+	if info.Mode()&os.ModeCharDevice == 0 {
 		return nil, fmt.Errorf("%s is not a character device", seen)
 	}
-	n := &specs.DeviceNode{
-		Path:        path,
-		Type:        "c",
-		Major:       int64(unix.Major(uint64(stat.Rdev))),
-		Minor:       int64(unix.Minor(uint64(stat.Rdev))),
-		Permissions: "rw",
-	}
+	n := &specs.DeviceNode{Path: path, Permissions: "rw"}
 	if host := filepath.Join(d.config.HostDevRoot, path); host != path {
 		n.HostPath = host
 	}

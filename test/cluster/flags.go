@@ -7,6 +7,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,8 +107,8 @@ func parseLabels(text string) (map[string]string, error) {
 
 func labelText(labels map[string]string) string {
 	var pairs []string
-	for key, value := range labels {
-		pairs = append(pairs, key+"="+value)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, key+"="+labels[key])
 	}
 	return strings.Join(pairs, ",")
 }

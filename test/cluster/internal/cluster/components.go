@@ -5,7 +5,6 @@ package cluster
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +25,6 @@ const (
 	kubeProxy         = "kube-proxy"
 )
 
-// startOrder is also, reversed, the order in which they are stopped.
 var startOrder = []string{etcd, apiserver, controllerManager, scheduler, containerd, kubelet, kubeProxy}
 
 const grace = 10 * time.Second
@@ -130,11 +128,4 @@ func (c Cluster) kubeletFlags(settings Settings) []string {
 		"--root-dir=" + layout.KubeletDir, "--hostname-override=" + settings.Node, "--node-ip=" + render.NodeIP,
 		"--node-labels=" + settings.nodeLabels(), "--v=2",
 	}
-}
-
-// reversed is the stopping order of those named; all if none are.
-func reversed(names []string) []string {
-	names = slices.Clone(names)
-	slices.Reverse(names)
-	return names
 }

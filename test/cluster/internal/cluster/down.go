@@ -15,19 +15,25 @@ import (
 
 // Down stops the cluster and removes all it made but the logs. It takes each
 // step whatever became of the others, so a half-dead cluster goes down too.
+// Where there is no cluster it touches nothing: the pods on this machine may be
+// those of another kubelet.
 func (c Cluster) Down() error {
 	held, err := c.lock()
 	if err != nil {
 		return err
 	}
 	defer held.Release()
+	there, err := c.claimed()
+	if err != nil || !there {
+		return err
+	}
 	step := c.Report.Step("stopping cluster", "about 5 s")
 	return step.End(c.takeDown())
 }
 
 func (c Cluster) takeDown() error {
 	errs := []error{c.haltNode()}
-	for _, name := range reversed([]string{etcd, apiserver, controllerManager, scheduler}) {
+	for _, name := range []string{scheduler, controllerManager, apiserver, etcd} {
 		errs = append(errs, c.processes().Stop(name, grace))
 	}
 	errs = append(errs,

@@ -4,15 +4,12 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"aipub.io/aipub/test/cluster/internal/image"
 	"aipub.io/aipub/test/cluster/internal/layout"
-	"aipub.io/aipub/test/cluster/internal/replace"
 	"aipub.io/aipub/test/cluster/internal/sweep"
 	"golang.org/x/sys/unix"
 )
@@ -42,16 +39,17 @@ func (c Cluster) Up(ctx context.Context, want *Settings) error {
 
 // settle decides on the settings, and refuses what contradicts a cluster that is there.
 func (c Cluster) settle(want *Settings) (Settings, error) {
-	owner, err := os.ReadFile(c.Layout.Owner())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Settings{}, fmt.Errorf("find cluster: %w", err)
-	}
-	if other := strings.TrimSpace(string(owner)); other != "" && other != c.Layout.Work {
-		return Settings{}, fmt.Errorf("start cluster: this machine's cluster is that of %s; take it down first (AIPUB_CLUSTER_DIR=%s … down)", other, other)
+	if _, err := c.claimed(); err != nil {
+		return Settings{}, err
 	}
 	now, err := loadSettings(c.Layout.Settings())
 	if err != nil {
 		return Settings{}, err
+	}
+	if now == nil {
+		if err := c.checkFree(); err != nil {
+			return Settings{}, err
+		}
 	}
 	switch {
 	case now == nil && want == nil:
@@ -67,13 +65,10 @@ func (c Cluster) settle(want *Settings) (Settings, error) {
 // prepare makes all that the programs find when they start: folders, files,
 // the network and the kubelet's folder.
 func (c Cluster) prepare(programs Programs, settings Settings) error {
+	if err := c.claim(settings); err != nil {
+		return err
+	}
 	if err := c.Layout.Make(); err != nil {
-		return err
-	}
-	if err := replace.File(c.Layout.Owner(), []byte(c.Layout.Work+"\n"), 0o644); err != nil {
-		return err
-	}
-	if err := settings.save(c.Layout.Settings()); err != nil {
 		return err
 	}
 	if err := c.configure(programs, settings); err != nil {

@@ -40,11 +40,11 @@ func needs() map[string]string {
 // Ensure installs the packages that are missing, saying so first. Where it
 // cannot, its error names them.
 func Ensure(out io.Writer) error {
-	missing := missing(exists)
-	if len(missing) == 0 {
+	packages := missing(exists)
+	if len(packages) == 0 {
 		return nil
 	}
-	list := strings.Join(missing, " ")
+	list := strings.Join(packages, " ")
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("install packages: missing %s; install them, or run this as root", list)
 	}
@@ -53,20 +53,18 @@ func Ensure(out io.Writer) error {
 		return fmt.Errorf("install packages: missing %s (Debian's names), and this machine has no apt-get", list)
 	}
 	fmt.Fprintln(out, "installing Debian packages:", list)
-	for _, args := range [][]string{{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, missing...)} {
+	for _, args := range [][]string{{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...)} {
 		cmd := exec.Command(apt, args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1") // installs etcd, does not start it
 		if log, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("install packages %s: %w\n%s", list, err, log)
 		}
 	}
-	if left := missingAfter(); len(left) > 0 {
+	if left := missing(exists); len(left) > 0 {
 		return fmt.Errorf("install packages: %s installed, but their files are not where they are expected", strings.Join(left, " "))
 	}
 	return nil
 }
-
-func missingAfter() []string { return missing(exists) }
 
 // missing lists, sorted, the packages of which has knows no file.
 func missing(has func(string) bool) []string {

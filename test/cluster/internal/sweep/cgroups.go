@@ -45,6 +45,12 @@ func KillGroup(name string) error {
 	}
 }
 
+// GroupExists reports whether any hierarchy has the cgroup of this name.
+func GroupExists(name string) (bool, error) {
+	roots, err := groupRoots(name)
+	return len(roots) > 0, err
+}
+
 // RemoveGroup removes the empty cgroup of this name and those below it.
 func RemoveGroup(name string) error {
 	roots, err := groupRoots(name)

@@ -5,9 +5,33 @@ package nvml
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
+
+// board is one GPU with its handle and its lock.
+type board struct {
+	uuid string
+	lock chan struct{} // holds one token while taken
+
+	mu     sync.Mutex
+	handle gonvml.Device
+}
+
+// device is the handle that is valid now.
+func (b *board) device() gonvml.Device {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.handle
+}
+
+// renew replaces a handle that has died.
+func (b *board) renew(handle gonvml.Device) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.handle = handle
+}
 
 // WithGPU runs f with the handle of a GPU while holding that GPU's lock.
 //
@@ -27,7 +51,7 @@ func (d *Driver) WithGPU(ctx context.Context, uuid string, f func(gonvml.Device)
 	}
 	_, err = await(ctx, func() (struct{}, error) {
 		defer func() { <-b.lock }()
-		return struct{}{}, f(b.handle)
+		return struct{}{}, f(b.device())
 	})
 	if err != nil {
 		return fmt.Errorf("GPU %s: %w", uuid, err)

@@ -28,12 +28,12 @@ func makeGI(t *testing.T, d *Driver, g gpu.GPU, profile string, start int) gonvm
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ret := b.handle.SetMigMode(gonvml.DEVICE_MIG_ENABLE)
+	_, ret := b.device().SetMigMode(gonvml.DEVICE_MIG_ENABLE)
 	must(t, ret)
 	p := findProfile(t, g, profile)
-	info, ret := b.handle.GetGpuInstanceProfileInfo(p.Enum)
+	info, ret := b.device().GetGpuInstanceProfileInfo(p.Enum)
 	must(t, ret)
-	gi, ret := b.handle.CreateGpuInstanceWithPlacement(&info, &gonvml.GpuInstancePlacement{
+	gi, ret := b.device().CreateGpuInstanceWithPlacement(&info, &gonvml.GpuInstancePlacement{
 		Start: uint32(start), Size: uint32(p.MemorySlices)})
 	must(t, ret)
 	return gi
@@ -69,7 +69,7 @@ func destroyInstance(t *testing.T, d *Driver, inst gpu.Instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gi, ret := b.handle.GetGpuInstanceById(inst.GIID)
+	gi, ret := b.device().GetGpuInstanceById(inst.GIID)
 	must(t, ret)
 	ci, ret := gi.GetComputeInstanceById(inst.CIID)
 	must(t, ret)

@@ -29,13 +29,6 @@ type Driver struct {
 	calls  map[string]bool   // symbol → the library has it
 }
 
-// board is one GPU with its handle and its lock.
-type board struct {
-	uuid   string
-	handle gonvml.Device
-	lock   chan struct{} // holds one token while taken
-}
-
 // Open loads and initializes the library. Where that is impossible the error
 // says which file was tried and what to do.
 func Open(c Config) (*Driver, error) {
@@ -109,6 +102,9 @@ var (
 	ErrLost = errors.New("GPU is lost")
 	// ErrDenied: the process lacks the privilege for the call.
 	ErrDenied = errors.New("no permission")
+	// ErrUnloaded: the driver was unloaded or reset as a whole; close this
+	// Driver and open another.
+	ErrUnloaded = errors.New("driver was unloaded")
 )
 
 // check turns an NVML return code into an error; nil for SUCCESS. Codes with a
@@ -123,6 +119,8 @@ func check(ret gonvml.Return) error {
 		return fmt.Errorf("%w (%w)", ErrNoGPU, ret)
 	case gonvml.ERROR_NO_PERMISSION:
 		return fmt.Errorf("%w (%w)", ErrDenied, ret)
+	case gonvml.ERROR_UNINITIALIZED, gonvml.ERROR_DRIVER_NOT_LOADED:
+		return fmt.Errorf("%w (%w)", ErrUnloaded, ret)
 	}
 	return ret
 }

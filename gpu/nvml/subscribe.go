@@ -35,6 +35,7 @@ func (w *watcher) subscribe(ctx context.Context) (events <-chan rawEvent, wait f
 	if ret != gonvml.SUCCESS {
 		return nil, nil, fmt.Errorf("create event set: %w", check(ret))
 	}
+	w.set = set
 	registered := 0
 	for _, uuid := range w.config.GPUs {
 		if err := w.driver.register(uuid, set); err != nil {
@@ -49,6 +50,7 @@ func (w *watcher) subscribe(ctx context.Context) (events <-chan rawEvent, wait f
 		if registered > 0 {
 			w.driver.pump(ctx, set, out)
 		}
+		<-ctx.Done() // GPUs may still be registered until then
 		set.Free()
 	})
 	return out, done.Wait, nil
@@ -61,7 +63,7 @@ func (d *Driver) register(uuid string, set gonvml.EventSet) error {
 	if err != nil {
 		return err
 	}
-	supported, ret := b.handle.GetSupportedEventTypes()
+	supported, ret := b.device().GetSupportedEventTypes()
 	if ret != gonvml.SUCCESS {
 		return fmt.Errorf("read supported events: %w", check(ret))
 	}
@@ -69,7 +71,7 @@ func (d *Driver) register(uuid string, set gonvml.EventSet) error {
 	if mask == 0 {
 		return fmt.Errorf("none of the wanted events is supported (supported: %#x)", supported)
 	}
-	if ret := b.handle.RegisterEvents(mask, set); ret != gonvml.SUCCESS {
+	if ret := b.device().RegisterEvents(mask, set); ret != gonvml.SUCCESS {
 		return fmt.Errorf("register events %#x: %w", mask, check(ret))
 	}
 	return nil

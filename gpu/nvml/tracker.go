@@ -32,9 +32,9 @@ type fault struct {
 type probe struct {
 	gpu string
 	// lost: the device does not exist any more. slow: it did not answer in
-	// time. Neither: it answered.
-	lost, slow bool
-	recovery   recovery
+	// time. unloaded: the whole driver is gone. None: it answered.
+	lost, slow, unloaded bool
+	recovery             recovery
 }
 
 // tracker decides from findings what is healthy. It is pure: time is handed in.

@@ -70,7 +70,8 @@ func (c WatchConfig) rules() xidRules {
 // block for long, because events wait behind it.
 //
 // GPUs that cannot be watched for events are still probed. The error says that
-// watching is impossible altogether.
+// watching is impossible altogether; it is ErrUnloaded when the driver went
+// away, and the health of every GPU is unknown then.
 func (d *Driver) Watch(ctx context.Context, c WatchConfig, emit func(Event)) error {
 	c = c.withDefaults()
 	if len(c.GPUs) == 0 {
@@ -120,6 +121,7 @@ type watcher struct {
 	tracker *tracker
 	probes  chan probe
 	probing map[string]bool // probes under way
+	set     gonvml.EventSet
 }
 
 func (w *watcher) run(ctx context.Context) error {
@@ -130,7 +132,7 @@ func (w *watcher) run(ctx context.Context) error {
 		return err
 	}
 	defer wait()
-	defer cancel()
+	defer cancel() // before wait
 
 	tick := w.config.Clock.NewTicker(w.config.ProbeEvery)
 	defer tick.Stop()
@@ -143,6 +145,9 @@ func (w *watcher) run(ctx context.Context) error {
 			w.startProbes(ctx)
 		case p := <-w.probes:
 			w.probing[p.gpu] = false
+			if p.unloaded {
+				return fmt.Errorf("watch GPUs: %w", ErrUnloaded)
+			}
 			w.tell(w.tracker.probed(w.config.Clock.Now(), p))
 		case raw := <-events:
 			w.handle(ctx, raw)
@@ -150,9 +155,15 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// tell hands events on.
+// tell hands events on. A whole GPU that is fit again may be a new device to the
+// driver, so its events are asked for anew.
 func (w *watcher) tell(events []Event) {
 	for _, e := range events {
+		if e.Health.OK && e.GIID < 0 {
+			if err := w.driver.register(e.GPU, w.set); err != nil {
+				w.log.Info("GPU cannot be watched for events, only probed", "gpu", e.GPU, "reason", err.Error())
+			}
+		}
 		w.log.Info("health changed", "gpu", e.GPU, "gi", e.GIID, "ci", e.CIID, "ok", e.Health.OK, "reason", e.Health.Reason)
 		w.emit(e)
 	}
@@ -176,39 +187,10 @@ func (w *watcher) startProbe(ctx context.Context, uuid string) {
 		limit, cancel := context.WithTimeout(ctx, w.config.ProbeTimeout)
 		defer cancel()
 		p, err := await(limit, func() (probe, error) { return w.driver.probe(uuid) })
-		if errors.Is(err, context.DeadlineExceeded) {
-			p.slow = true
-		} else if err != nil {
-			p.lost = true
-		}
 		p.gpu = uuid
+		p.slow = errors.Is(err, context.DeadlineExceeded)
+		p.unloaded = errors.Is(err, ErrUnloaded)
+		p.lost = err != nil && !p.slow && !p.unloaded
 		w.probes <- p // has room for one of each GPU
 	}()
-}
-
-// probe asks a GPU something that a lost one cannot answer.
-func (d *Driver) probe(uuid string) (probe, error) {
-	b, err := d.board(uuid)
-	if err != nil {
-		return probe{}, err
-	}
-	if _, ret := b.handle.GetMemoryInfo(); gone(ret) {
-		return probe{}, check(ret)
-	}
-	r, ret := readRecovery(b.handle)
-	if gone(ret) {
-		return probe{}, check(ret)
-	}
-	return probe{recovery: r}, nil
-}
-
-// gone reports whether the answer means that the device cannot be used. Other
-// failures, such as a missing permission, say nothing about its health.
-func gone(ret gonvml.Return) bool {
-	switch ret {
-	case gonvml.ERROR_GPU_IS_LOST, gonvml.ERROR_GPU_NOT_FOUND, gonvml.ERROR_NOT_FOUND,
-		gonvml.ERROR_DRIVER_NOT_LOADED, gonvml.ERROR_UNINITIALIZED:
-		return true
-	}
-	return false
 }

@@ -4,6 +4,7 @@ package nvml
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ type watched struct {
 	events chan Event
 	names  map[string]string // UUID → "gpu0"
 	stop   func()            // ends the watch, once
+	done   chan error        // gives what Watch returned
 }
 
 const (
@@ -43,6 +45,7 @@ func startWatch(t *testing.T, d *Driver, c WatchConfig) *watched {
 	c.Clock, c.ProbeEvery, c.StableFor = w.clock, probeEvery, stableFor
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
+	w.done = done
 	go func() { done <- d.Watch(ctx, c, func(e Event) { w.events <- e }) }()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
@@ -165,6 +168,27 @@ func TestWatchFindsLostGPU(t *testing.T) {
 	}
 	m.Ctl("recover", "0")
 	w.advanceUntil("gpu0 ok")
+	m.Ctl("recovery-action", "0", "reset") // without a probe: its events arrive again
+	w.expect("gpu0 GPUResetRequired")
+}
+
+func TestWatchEndsWithTheDriver(t *testing.T) {
+	d, m := openSim(t, gpusim.ThreeH200)
+	w := startWatch(t, d, WatchConfig{})
+	w.expectNone(m)
+	m.Ctl("reboot")
+	w.clock.Step(probeEvery)
+	select {
+	case err := <-w.done:
+		if !errors.Is(err, ErrUnloaded) {
+			t.Errorf("watch ended with %v", err)
+		}
+		w.done <- nil
+	case e := <-w.events:
+		t.Errorf("event %q", w.text(e))
+	case <-time.After(patience):
+		t.Error("watch goes on")
+	}
 }
 
 func TestWatchNarrowsToInstance(t *testing.T) {

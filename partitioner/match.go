@@ -4,6 +4,7 @@ package partitioner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -26,7 +27,7 @@ func MatchProfile(profiles []gpu.Profile, size api.MIGSize) (gpu.Profile, bool) 
 		if p.ComputeSlices != int(size.ComputeSlices) || p.MediaExtensions != size.MediaExtensions {
 			continue
 		}
-		if len(p.Placements) == 0 || size.Memory != nil && !near(size.Memory.Value(), p.MemoryBytes) {
+		if !placeable(p) || size.Memory != nil && !near(size.Memory.Value(), p.MemoryBytes) {
 			continue
 		}
 		if !found || better(p, best, size) {
@@ -35,6 +36,15 @@ func MatchProfile(profiles []gpu.Profile, size api.MIGSize) (gpu.Profile, bool) 
 	}
 	return best, found
 }
+
+// placeable reports whether the driver says where instances of a profile go.
+func placeable(p gpu.Profile) bool {
+	legal := func(pl gpu.Placement) bool { return pl.Start >= 0 && pl.Size > 0 && pl.Start+pl.Size <= maxSlices }
+	return len(p.Placements) > 0 && !slices.ContainsFunc(p.Placements, func(pl gpu.Placement) bool { return !legal(pl) })
+}
+
+// maxSlices bounds what a driver can be believed: hardware has 8 memory slices.
+const maxSlices = 64
 
 // better reports whether p is a nearer match for size than q.
 func better(p, q gpu.Profile, size api.MIGSize) bool {
@@ -59,7 +69,7 @@ func distance(a, b int64) int64 { return max(a-b, b-a) }
 func offered(profiles []gpu.Profile) string {
 	var list []string
 	for _, p := range profiles {
-		if len(p.Placements) == 0 {
+		if !placeable(p) {
 			continue
 		}
 		me := ""

@@ -149,5 +149,16 @@ void ctl_print_json(const struct gs_machine *m) {
         if (i) putchar(',');
         json_gpu(&s->gpu[i], i);
     }
+    printf("],\"faults\":[");
+    const char *comma = "";
+    for (int i = 0; i < NVML_CALL_COUNT; i++) {
+        const struct gs_fault *f = &s->fault[i];
+        if (!f->latency_ms && !f->times) continue;
+        printf("%s{\"call\":\"%s\",\"latencyMs\":%u,\"code\":\"%s\",", comma, gs_call_name(i), f->latency_ms,
+               gs_return_name(f->times ? f->code : NVML_SUCCESS));
+        json_id("times", f->times); // null: until cleared
+        putchar('}');
+        comma = ",";
+    }
     puts("]}");
 }

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compute instances, and the MIG devices that they are seen as.
+// Compute instances.
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "caps.h"
 #include "mig.h"
-#include "nvml_session.h"
+#include "nvml_mig.h"
 
 #define NVML_GI(name, instance) \
     NVML_ENTER(name);           \
     struct gs_target t = {0};   \
     NVML_TRY(gs_resolve_gi(&call, instance, &t))
-
-static nvmlReturn_t may_change(const struct gs_call *c) {
-    return c->s->machine.require_root && geteuid() ? NVML_ERROR_NO_PERMISSION : NVML_SUCCESS;
-}
 
 static const struct gs_profile *parent_of(const struct gs_target *t) {
     return gs_profile_by_id(t->model, t->gi->profile);
@@ -97,21 +91,16 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance
     return NVML_SUCCESS;
 }
 
-static void changed(struct gs_call *c, const struct gs_target *t) {
-    gs_caps_sync(c->s, t->index);
-    gs_post(c->s, t->index, NVML_EVENT_MIG_CONFIG, 0, GS_NONE, GS_NONE);
-}
-
 static nvmlReturn_t create(struct gs_call *c, struct gs_target *t, unsigned int id,
                            const nvmlComputeInstancePlacement_t *at, nvmlComputeInstance_t *compute) {
     struct gs_ci_profile p;
     if (!compute) return NVML_ERROR_INVALID_ARGUMENT;
-    NVML_TRY(may_change(c));
+    NVML_TRY(gs_mig_may_change(c));
     NVML_TRY(profile_by_id(t, id, &p));
     if (at && at->size != p.slices) return NVML_ERROR_INVALID_ARGUMENT;
     NVML_TRY(gs_ci_create(c->s, t->gi, &p, at ? at->start : GS_NONE, &t->ci));
     *compute = gs_ci_handle(t);
-    changed(c, t);
+    gs_mig_changed(c, t);
     return NVML_SUCCESS;
 }
 
@@ -132,9 +121,9 @@ nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t compute) {
     NVML_ENTER(nvmlComputeInstanceDestroy);
     struct gs_target t = {0};
     NVML_TRY(gs_resolve_ci(&call, compute, &t));
-    NVML_TRY(may_change(&call));
+    NVML_TRY(gs_mig_may_change(&call));
     NVML_TRY(gs_ci_destroy(t.gpu, t.gi, t.ci));
-    changed(&call, &t);
+    gs_mig_changed(&call, &t);
     return NVML_SUCCESS;
 }
 

@@ -66,6 +66,7 @@ struct gs_target {
 
 // The resolvers answer INVALID_ARGUMENT for a handle that is not, or no
 // longer, one of ours, and GPU_IS_LOST for anything on a lost GPU.
+nvmlReturn_t gs_target_gpu(struct gs_call *c, uint32_t index, struct gs_target *t);
 nvmlReturn_t gs_resolve(struct gs_call *c, nvmlDevice_t device, struct gs_target *t);     // GPU or MIG device
 nvmlReturn_t gs_resolve_gpu(struct gs_call *c, nvmlDevice_t device, struct gs_target *t); // a MIG device: NOT_SUPPORTED
 nvmlReturn_t gs_resolve_gi(struct gs_call *c, nvmlGpuInstance_t instance, struct gs_target *t);

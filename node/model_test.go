@@ -256,8 +256,8 @@ func (m *model) run(script []byte) {
 }
 
 func TestRandomLivesAgreeWithTheModel(t *testing.T) {
-	for seed := range uint64(200) {
-		script := make([]byte, 400)
+	for seed := range uint64(60) {
+		script := make([]byte, 300)
 		r := rand.New(rand.NewPCG(seed, 1))
 		for i := range script {
 			script[i] = byte(r.Uint32())

@@ -39,6 +39,7 @@ type Kubelet struct {
 	mu        sync.Mutex
 	changed   chan struct{} // closed and replaced at each change
 	server    *grpc.Server
+	listeners []net.Listener
 	plugins   map[string]*client            // by resource: the one in use
 	clients   map[string]map[string]*client // by resource and socket path
 	devices   map[string]map[string]*pluginapi.Device
@@ -145,7 +146,7 @@ func (k *Kubelet) listen() error {
 	pluginapi.RegisterRegistrationServer(server, &registrar{kubelet: k})
 	podresources.RegisterPodResourcesListerServer(server, &lister{kubelet: k})
 	k.mu.Lock()
-	k.server = server
+	k.server, k.listeners = server, []net.Listener{registrations, lists}
 	k.mu.Unlock()
 	for _, l := range []net.Listener{registrations, lists} {
 		go server.Serve(l) //nolint:errcheck // ends with Stop
@@ -162,8 +163,8 @@ func (k *Kubelet) Kill() { k.end(false) }
 
 func (k *Kubelet) end(clean bool) {
 	k.mu.Lock()
-	server, clients := k.server, k.clients
-	k.server, k.clients = nil, nil
+	server, clients, listeners := k.server, k.clients, k.listeners
+	k.server, k.clients, k.listeners = nil, nil, nil
 	k.mu.Unlock()
 	for _, byPath := range clients {
 		for _, c := range byPath {
@@ -174,6 +175,9 @@ func (k *Kubelet) end(clean bool) {
 		return
 	}
 	server.Stop()
+	for _, l := range listeners {
+		l.Close() //nolint:errcheck // closed already, unless it was not served yet
+	}
 	if !clean {
 		LeaveBehind(k.socket())
 	}

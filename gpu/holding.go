@@ -15,7 +15,7 @@ type Pod struct {
 	Namespace, Name, UID string
 	// Sets is how many slices of each set the pod needs at the same time: the
 	// larger of what its containers need together and what any init container
-	// needs.
+	// needs; nil when it is not known.
 	Sets map[string]int
 }
 

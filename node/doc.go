@@ -25,15 +25,15 @@
 //
 //   - the observation was begun (Mark) after the slice was last claimed, and
 //   - no newer observation has been applied, and
-//   - its holder is known: the API server knows no such pod on the node; or
-//     the API server has not been heard and the slice has been missing for
-//     Config.Grace;
+//   - its holder is known: the API server knows no such pod on the node, or all
+//     that the pod asks for is listed; or the API server has not been heard and
+//     the slice has been missing for Config.Grace;
 //   - its holder is not known yet: no pod of the node still waits for slices of
 //     this set to be listed, and Config.Settle has passed since the claim; or
 //     the API server has not been heard and Config.Grace has passed.
 //
-// So an observation that lists a slice, or an API server that lists its pod,
-// is enough to keep it.
+// So an observation that lists a slice, or an API server that lists a pod which
+// misses it, is enough to keep it.
 //
 // # What is free
 //

@@ -267,6 +267,15 @@ func TestAHolderIsKeptWhileEitherWitnessKnowsIt(t *testing.T) {
 	b.want("small", "FFFFFFFF")
 }
 
+func TestASliceThatItsPodCannotHaveBesideWhatIsListedIsFreed(t *testing.T) {
+	b := newBench(t, mixed())
+	// The API server had not been heard, so the pod's UID is not known, and a
+	// new pod of the same name now holds another slice.
+	b.Observe(gpu.Observation{Mark: b.Mark(), Holdings: []gpu.Holding{holds("db-0", "small", kit.ID(0, "small", 0))}})
+	b.see([]gpu.Holding{holds("db-0", "small", kit.ID(0, "small", 1))})
+	b.want("small", "FHFFFFFF")
+}
+
 func TestWithoutTheAPIServerAMissingHolderIsKeptForTheGrace(t *testing.T) {
 	b := newBench(t, mixed())
 	id := kit.ID(0, "small", 0)

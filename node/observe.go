@@ -95,7 +95,7 @@ func (s *State) keep(e *entry, v view) bool {
 		return now.Sub(e.hold.claimed) < s.grace
 	}
 	if v.known {
-		return v.mayBeActive(e.hold.holder)
+		return v.mayHold(e.hold.holder, e.slice.Set)
 	}
 	if e.hold.missing.IsZero() {
 		e.hold.missing = now

@@ -7,44 +7,50 @@ import "aipub.io/aipub/gpu"
 // view is an observation, indexed.
 type view struct {
 	known bool
-	// uids are the pods that have not ended, by name.
-	uids map[podName]string
-	// unlisted is, per set, how many slices the pods have asked for beyond
-	// those that the kubelet lists for them.
+	// pods are those that have not ended, by name.
+	pods map[podName]gpu.Pod
+	// waiting is how many slices of a set a pod has asked for beyond those that
+	// the kubelet lists for it; unlisted is the sum over the pods.
+	waiting  map[podSet]int
 	unlisted map[string]int
 }
 
 type podName struct{ namespace, name string }
 
+type podSet struct {
+	podName
+	set string
+}
+
 func newView(o gpu.Observation) view {
-	v := view{known: o.PodsKnown, uids: map[podName]string{}, unlisted: map[string]int{}}
+	v := view{known: o.PodsKnown, pods: map[podName]gpu.Pod{}, waiting: map[podSet]int{}, unlisted: map[string]int{}}
 	if !o.PodsKnown {
 		return v
 	}
-	type podSet struct {
-		podName
-		set string
-	}
 	listed := map[podSet]int{}
 	for _, h := range o.Holdings {
-		listed[podSet{podName{h.Holder.Namespace, h.Holder.Pod}, h.Set}] += len(h.Slices)
+		listed[podSet{nameOf(h.Holder), h.Set}] += len(h.Slices)
 	}
 	for _, p := range o.Pods {
 		name := podName{p.Namespace, p.Name}
-		v.uids[name] = p.UID
+		v.pods[name] = p
 		for set, n := range p.Sets {
-			v.unlisted[set] += max(0, n-listed[podSet{name, set}])
+			key := podSet{name, set}
+			v.waiting[key] = max(0, n-listed[key])
+			v.unlisted[set] += v.waiting[key]
 		}
 	}
 	return v
 }
+
+func nameOf(h gpu.Holder) podName { return podName{h.Namespace, h.Pod} }
 
 // uid is the pod's UID as far as it is known.
 func (v view) uid(h gpu.Holder) string {
 	if h.PodUID != "" {
 		return h.PodUID
 	}
-	return v.uids[podName{h.Namespace, h.Pod}]
+	return v.pods[nameOf(h)].UID
 }
 
 // mayBeActive is false only if the API server is known to have no such pod.
@@ -52,6 +58,12 @@ func (v view) mayBeActive(h gpu.Holder) bool {
 	if !v.known {
 		return true
 	}
-	uid, ok := v.uids[podName{h.Namespace, h.Pod}]
-	return ok && (uid == "" || h.PodUID == "" || uid == h.PodUID)
+	p, ok := v.pods[nameOf(h)]
+	return ok && (p.UID == "" || h.PodUID == "" || p.UID == h.PodUID)
+}
+
+// mayHold reports whether a slice that is not listed may still be its last
+// holder's: not if that pod has ended, nor if all that it asks for is listed.
+func (v view) mayHold(h gpu.Holder, set string) bool {
+	return v.mayBeActive(h) && (v.pods[nameOf(h)].Sets == nil || v.waiting[podSet{nameOf(h), set}] > 0)
 }

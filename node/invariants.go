@@ -14,48 +14,62 @@ import (
 // It checks that no counter is exceeded, that what is left is right, that each
 // slice stands there once with the fields of its state, and that each set shows
 // as many free slices as can be taken. Tests end with it.
+//
+// Counters are exceeded where a new layout has shrunk one below what is held of
+// it, and where the kubelet was seen to have given away too much.
 func Invariants(s gpu.Snapshot) error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	left := maps.Clone(s.Totals)
 	seen := map[gpu.SliceID]bool{}
 	for _, st := range s.Slices {
-		id := st.Slice.ID
-		if seen[id] {
-			bad("slice %s stands there twice", id)
+		if seen[st.Slice.ID] {
+			errs = append(errs, fmt.Errorf("slice %s stands there twice", st.Slice.ID))
 		}
-		seen[id] = true
-		held := st.State == gpu.StateHeld || st.State == gpu.StateRetired
-		if !held && !st.Holder.IsZero() {
-			bad("slice %s is %s but has holder %v", id, st.State, st.Holder)
-		}
-		if (st.State == gpu.StateBlocked) != (st.BlockedBy != "") {
-			bad("slice %s is %s with blocking counter %q", id, st.State, st.BlockedBy)
-		}
-		if st.State == gpu.StateFree && st.Slice.Kind == gpu.KindMIG && st.Instance == nil {
-			bad("slice %s is free without hardware", id)
-		}
-		if st.State == gpu.StateFree && !st.Health.OK {
-			bad("slice %s is free but not healthy", id)
-		}
-		if st.Since.IsZero() {
-			bad("slice %s does not say since when", id)
+		seen[st.Slice.ID] = true
+		errs = append(errs, fields(st)...)
+		if !isHeld(st.State) {
+			continue
 		}
 		for _, u := range st.Slice.Uses {
-			if _, ok := s.Totals[u.Counter]; held && ok {
+			if _, ok := s.Totals[u.Counter]; ok {
 				left[u.Counter] -= u.Amount
 			}
 		}
 	}
 	for c, n := range left {
 		if n < 0 {
-			bad("counter %s of %d is exceeded by %d", c, s.Totals[c], -n)
+			errs = append(errs, fmt.Errorf("counter %s of %d is exceeded by %d", c, s.Totals[c], -n))
 		}
 		if n != s.Left[c] {
-			bad("counter %s has %d left, snapshot says %d", c, n, s.Left[c])
+			errs = append(errs, fmt.Errorf("counter %s has %d left, snapshot says %d", c, n, s.Left[c]))
 		}
 	}
 	return errors.Join(append(errs, freeCounts(s)...)...)
+}
+
+func isHeld(s gpu.State) bool { return s == gpu.StateHeld || s == gpu.StateRetired }
+
+// fields checks that a slice has the fields of its state.
+func fields(st gpu.Status) (errs []error) {
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("slice %s is %s "+format, append([]any{st.Slice.ID, st.State}, args...)...))
+	}
+	if !isHeld(st.State) && !st.Holder.IsZero() {
+		bad("but has holder %v", st.Holder)
+	}
+	if (st.State == gpu.StateBlocked) != (st.BlockedBy != "") {
+		bad("with blocking counter %q", st.BlockedBy)
+	}
+	if st.State == gpu.StateFree && st.Slice.Kind == gpu.KindMIG && st.Instance == nil {
+		bad("without hardware")
+	}
+	if st.State == gpu.StateFree && !st.Health.OK {
+		bad("but not healthy")
+	}
+	if st.Since.IsZero() {
+		bad("but does not say since when")
+	}
+	return errs
 }
 
 // freeCounts checks that the free slices of each set can be taken together, and

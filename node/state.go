@@ -191,7 +191,7 @@ func (s *State) Restore(held []gpu.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range held {
-		if st.State != gpu.StateHeld && st.State != gpu.StateRetired {
+		if !isHeld(st.State) {
 			continue
 		}
 		e := s.entries[st.Slice.ID]

@@ -5,8 +5,8 @@ package kubelet
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
 
 	"aipub.io/aipub/gpu"
@@ -121,8 +121,4 @@ func or(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-func nonce() string {
-	var b [4]byte
-	rand.Read(b[:]) //nolint:errcheck // never fails, as its documentation says
-	return hex.EncodeToString(b[:])
-}
+func nonce() string { return strings.ToLower(rand.Text()[:8]) }

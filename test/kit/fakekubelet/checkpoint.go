@@ -36,7 +36,7 @@ func (k *Kubelet) checkpoint() {
 	}
 	tmp := filepath.Join(k.cfg.Dir, checkpointFile+".tmp")
 	if os.WriteFile(tmp, data, 0o600) == nil {
-		os.Rename(tmp, filepath.Join(k.cfg.Dir, checkpointFile)) //nolint:errcheck // a lost checkpoint is a case to test
+		os.Rename(tmp, filepath.Join(k.cfg.Dir, checkpointFile)) // a lost checkpoint is a case to test
 	}
 }
 

@@ -136,7 +136,7 @@ func (k *Kubelet) prefer(ctx context.Context, resource string, available, must [
 	k.mu.Unlock()
 	resp, err := p.api.GetPreferredAllocation(ctx, &pluginapi.PreferredAllocationRequest{
 		ContainerRequests: []*pluginapi.ContainerPreferredAllocationRequest{
-			{AvailableDeviceIDs: available, MustIncludeDeviceIDs: must, AllocationSize: int32(n)}}}) //nolint:gosec // n is small
+			{AvailableDeviceIDs: available, MustIncludeDeviceIDs: must, AllocationSize: int32(n)}}}) // n is small
 	k.mu.Lock()
 	if err != nil {
 		return nil, fmt.Errorf("device plugin GetPreferredAllocation rpc failed with err: %w", err)

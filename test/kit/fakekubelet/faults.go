@@ -17,7 +17,7 @@ func LeaveBehind(path string) {
 		return
 	}
 	l.SetUnlinkOnClose(false)
-	l.Close() //nolint:errcheck // nothing was accepted
+	l.Close() // nothing was accepted
 }
 
 // Pretend makes the kubelet believe that these are the healthy devices of a

@@ -132,14 +132,14 @@ func (k *Kubelet) clean() error {
 }
 
 func (k *Kubelet) listen() error {
-	os.Remove(k.PodResourcesSocket()) //nolint:errcheck // usually absent
+	os.Remove(k.PodResourcesSocket()) // usually absent
 	lists, err := net.Listen("unix", k.PodResourcesSocket())
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	registrations, err := net.Listen("unix", k.socket())
 	if err != nil {
-		lists.Close() //nolint:errcheck // the first error counts
+		lists.Close() // the first error counts
 		return fmt.Errorf("listen: %w", err)
 	}
 	server := grpc.NewServer()
@@ -149,7 +149,7 @@ func (k *Kubelet) listen() error {
 	k.server, k.listeners = server, []net.Listener{registrations, lists}
 	k.mu.Unlock()
 	for _, l := range []net.Listener{registrations, lists} {
-		go server.Serve(l) //nolint:errcheck // ends with Stop
+		go server.Serve(l) // ends with Stop
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (k *Kubelet) end(clean bool) {
 	}
 	server.Stop()
 	for _, l := range listeners {
-		l.Close() //nolint:errcheck // closed already, unless it was not served yet
+		l.Close() // closed already, unless it was not served yet
 	}
 	if !clean {
 		LeaveBehind(k.socket())

@@ -40,7 +40,7 @@ type client struct {
 func (c *client) close() {
 	if c.cancel != nil {
 		c.cancel()
-		c.conn.Close() //nolint:errcheck // over
+		c.conn.Close() // over
 		c.streams.Wait()
 	}
 }
@@ -61,14 +61,14 @@ func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
 	if err != nil {
 		return fmt.Errorf("dial device plugin: %w", err)
 	}
-	conn.Close() //nolint:errcheck // only asked whether somebody listens
+	conn.Close() // only asked whether somebody listens
 	cc, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return fmt.Errorf("dial device plugin: %w", err)
 	}
 	c := &client{resource: resource, path: path, conn: cc, api: pluginapi.NewDevicePluginClient(cc)}
 	if c.options, err = c.api.GetDevicePluginOptions(ctx, &pluginapi.Empty{}); err != nil {
-		cc.Close() //nolint:errcheck // the first error counts
+		cc.Close() // the first error counts
 		return fmt.Errorf("get device plugin options: %w", err)
 	}
 	background, cancel := context.WithCancel(context.Background())
@@ -78,7 +78,7 @@ func (k *Kubelet) connect(ctx context.Context, resource, path string) error {
 	old := k.clients[resource][path]
 	if old != nil || k.clients == nil {
 		cancel()
-		cc.Close() //nolint:errcheck // the refusal counts
+		cc.Close() // the refusal counts
 		if old == nil {
 			return errors.New("kubelet is stopping")
 		}

@@ -66,7 +66,7 @@ func New(t testing.TB, layout gpu.Layout, opts Options) *Rig {
 		if err := node.Invariants(r.State.Snapshot()); err != nil {
 			t.Errorf("invariants: %v", err)
 		}
-		os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+		os.RemoveAll(dir) // a temporary directory
 	})
 	if !opts.Down {
 		r.Must(r.Kubelet.Start())
@@ -96,7 +96,7 @@ func (r *Rig) StartPlugins() {
 	r.stop = func() {
 		cancel()
 		running.Wait()
-		client.Close() //nolint:errcheck // over
+		client.Close() // over
 	}
 }
 

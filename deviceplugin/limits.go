@@ -24,11 +24,11 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$
 type Reason string
 
 const (
-	// ReasonName: the resource name is not one that Kubernetes accepts.
+	// ReasonName means that the resource name is not one that Kubernetes accepts.
 	ReasonName Reason = "InvalidResourceName"
-	// ReasonID: a device ID is too long, malformed or not unique.
+	// ReasonID means that a device ID is too long, malformed or not unique.
 	ReasonID Reason = "InvalidDeviceID"
-	// ReasonSize: the device list is larger than the kubelet accepts.
+	// ReasonSize means that the device list is larger than the kubelet accepts.
 	ReasonSize Reason = "DeviceListTooLarge"
 )
 

@@ -13,17 +13,17 @@ import (
 type Reason string
 
 const (
-	// ReasonUnknown: the node has no such slice.
+	// ReasonUnknown means that the node has no such slice.
 	ReasonUnknown Reason = "Unknown"
-	// ReasonWrongSet: the slice belongs to another set.
+	// ReasonWrongSet means that the slice belongs to another set.
 	ReasonWrongSet Reason = "WrongSet"
-	// ReasonUnhealthy: its hardware must not be handed out.
+	// ReasonUnhealthy means that its hardware must not be handed out.
 	ReasonUnhealthy Reason = "Unhealthy"
-	// ReasonPreparing: its MIG instance does not exist.
+	// ReasonPreparing means that its MIG instance does not exist.
 	ReasonPreparing Reason = "Preparing"
-	// ReasonRetired: the layout no longer has it.
+	// ReasonRetired means that the layout no longer has it.
 	ReasonRetired Reason = "Retired"
-	// ReasonOverlap: what others hold leaves too little for it. The scheduler
+	// ReasonOverlap means that what others hold leaves too little. The scheduler
 	// counts each set by itself, so two sizes can race for the same GPU.
 	ReasonOverlap Reason = "Overlap"
 )

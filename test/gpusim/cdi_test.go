@@ -23,13 +23,11 @@ import (
 // namespaces are not permitted.
 func root(t *testing.T, m *Machine) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "root")
 	probe := filepath.Join(t.TempDir(), "node")
 	if err := syscall.Mknod(probe, syscall.S_IFCHR|0o600, 195<<8); errors.Is(err, syscall.EPERM) {
 		t.Skip("device nodes need CAP_MKNOD")
 	}
-	m.Ctl("install-root", dir)
-	return dir
+	return m.InstallRoot()
 }
 
 // cdiDevice is what a test wants to know of a CDI device.
@@ -121,8 +119,8 @@ func TestCDIMIG(t *testing.T) {
 
 	run := func() (cdiDevice, error) {
 		var got cdiDevice
-		cmd := exec.Command(m.ToolPath(), "run", "--", os.Args[0])
-		cmd.Env = append(append(os.Environ(), m.Env()...), childVariable+"=cdi", "TEST_ROOT="+dir, "TEST_UUID="+uuid)
+		cmd := m.UnderRoot(os.Args[0])
+		cmd.Env = append(cmd.Env, childVariable+"=cdi", "TEST_ROOT="+dir, "TEST_UUID="+uuid)
 		out, err := cmd.Output()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 			return got, fmt.Errorf("%w: %s", err, exit.Stderr)

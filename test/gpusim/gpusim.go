@@ -88,6 +88,24 @@ func (m *Machine) ctl(stdin *strings.Reader, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
+// InstallRoot lays the machine's driver root (see README.md) and returns its
+// path. It makes device nodes, so it needs CAP_MKNOD.
+func (m *Machine) InstallRoot() string {
+	m.tb.Helper()
+	dir := filepath.Join(m.dir, "root")
+	m.Ctl("install-root", dir)
+	return dir
+}
+
+// UnderRoot is a command on this machine that sees the root's /proc/driver
+// in place of the host's, which nvcdi needs for MIG devices. It needs
+// InstallRoot and CAP_SYS_ADMIN.
+func (m *Machine) UnderRoot(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(m.ToolPath(), append([]string{"run", "--", name}, args...)...)
+	cmd.Env = append(os.Environ(), m.Env()...)
+	return cmd
+}
+
 // active is held by the test whose machine is this process's own.
 var active sync.Mutex
 

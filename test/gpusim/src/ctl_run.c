@@ -67,8 +67,9 @@ int ctl_smi(int argc, char **argv) {
     if (argc > 1 && !list) return ctl_usage("the simulated nvidia-smi knows -L and no other option");
     int code = ctl_open(&m, &a);
     if (code) return code;
-    // As on hardware, running it makes the nodes of new instances.
-    if (*m.s->root && !geteuid()) code = ctl_make_devices(m.s);
+    // As on hardware, running it makes the nodes of new instances; not where,
+    // as in a container, the host's device directory is not there.
+    if (*m.s->root && !access(m.s->dev, W_OK)) code = ctl_make_devices(m.s);
     if (!list) ctl_print_table(&m);
     for (uint32_t i = 0; list && i < m.s->machine.gpu_count; i++) list_gpu(&m.s->gpu[i], i);
     ctl_close(&m);

@@ -104,10 +104,19 @@ static nvmlReturn_t init_fault(struct gs_session *ses, enum nvml_call number) {
     return fault.code;
 }
 
+// A forgotten nvmlShutdown would silently keep a test on the machine of the
+// test before.
+static void warn_other_machine(void) {
+    if (strcmp(library.current->m.dir, gs_default_dir()))
+        fprintf(stderr, "gpusim: nvmlInit stays on %s, where %u sessions are open; GPUSIM_DIR says %s\n",
+                library.current->m.dir, library.inits, gs_default_dir());
+}
+
 static nvmlReturn_t init(enum nvml_call number) {
     pthread_mutex_lock(&library.lock);
     nvmlReturn_t r = NVML_SUCCESS;
     struct gs_session *fresh = NULL;
+    if (library.current) warn_other_machine();
     if (!library.current || stale(library.current)) r = open_session(&fresh);
     if (r == NVML_SUCCESS) r = init_fault(fresh ? fresh : library.current, number);
     if (r == NVML_SUCCESS) library.inits++;

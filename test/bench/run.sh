@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh [FIGURE…]: measures and prints "BENCH name value unit", one line a figure.
+# A FIGURE is a name or a pattern, such as node.plan_us or 'node.*'; none means all.
+# Raw data and the machine's description go to test/bench/out.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+out=$PWD/test/bench/out
+rm -rf "$out"
+mkdir -p "$out"
+export BENCH_OUT=$out
+{
+	date -u +%FT%TZ
+	uname -a
+	go version
+	git describe --tags --always --dirty 2>/dev/null || true
+	grep -m1 'model name' /proc/cpuinfo || true
+	echo "cpus: $(nproc)"
+	grep MemTotal /proc/meminfo
+	uptime
+} >"$out/machine.txt" 2>/dev/null
+
+# wanted NAME: whether one of the given patterns matches it.
+patterns=("$@")
+wanted() {
+	[ ${#patterns[@]} -gt 0 ] || return 0
+	local p
+	for p in "${patterns[@]}"; do
+		# shellcheck disable=SC2053
+		[[ $1 == $p ]] && return 0
+	done
+	return 1
+}
+
+# show: of a benchmark's output, the figures that are wanted; all of it is kept.
+show() {
+	local line name
+	while IFS= read -r line; do
+		echo "$line" >>"$out/$1.log"
+		[[ $line == *"BENCH "* ]] || continue
+		line="BENCH ${line#*BENCH }"
+		name=$(cut -d' ' -f2 <<<"$line")
+		if wanted "$name"; then echo "$line"; fi
+	done
+}
+
+bench() { # LOG PACKAGE [FLAG…]
+	local log=$1 package=$2
+	shift 2
+	if ! go test -run '^$' -bench . -benchtime 1x -timeout 20m "$@" "$package" 2>&1 | show "$log"; then
+		echo "bench: $package did not finish; the end of $out/$log.log:" >&2
+		tail -20 "$out/$log.log" >&2
+		exit 1
+	fi
+}
+
+any() { # NAME…: whether any of these figures is wanted
+	local n
+	for n in "$@"; do wanted "$n" && return 0; done
+	return 1
+}
+
+if any node.plan_us node.layout_failures node.stranded_percent; then bench partition ./test/bench/partition; fi
+if any node.allocate_p99_ms node.list_update_p99_ms node.reregister_fake_s; then bench kubelet ./test/bench/kubelet; fi
+if any node.reregister_s node.rejected_pods node.pods_per_s; then
+	if [ "$(id -u)" = 0 ]; then
+		test/e2e/up.sh
+		eval "$(test/cluster/cluster.sh env)"
+		bench e2e ./test/e2e -tags e2e -count=1
+	else
+		echo "bench: node.reregister_s needs root, because it restarts a real kubelet; not measured" >&2
+	fi
+fi

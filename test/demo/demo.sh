@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# demo.sh: the product at work. Without KUBECONFIG it builds a real Kubernetes node on
+# this machine and gives it three simulated H200; with KUBECONFIG it uses that
+# cluster and the GPUs that are there (AIPUB_IMAGE names an image it can pull,
+# AIPUB_NODE the node to divide).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'
+[ -t 1 ] || bold='' dim='' off=''
+title() { printf '\n%s== %s%s\n' "$bold" "$*" "$off"; }
+note() { printf '%s%s%s\n' "$dim" "$*" "$off"; }
+show() { # prints a command and runs it
+	printf '%s$ %s%s\n' "$bold" "$*" "$off"
+	"$@"
+}
+refused() { # prints a command that must be refused, and its refusal
+	printf '%s$ %s%s\n' "$bold" "$*" "$off"
+	if "$@"; then
+		echo "demo: this should have been refused" >&2
+		exit 1
+	fi
+}
+# await WHAT SECONDS COMMAND…: waits until the command succeeds.
+await() {
+	local what=$1 until=$((SECONDS + $2))
+	shift 2
+	while ! "$@" >/dev/null 2>&1; do
+		if [ $SECONDS -ge $until ]; then
+			echo "demo: $what did not happen in time" >&2
+			kubectl get pods -A -o wide >&2 || true
+			exit 1
+		fi
+		sleep 0.3
+	done
+}
+offers() { # SET NUMBER
+	[ "$(kubectl get node "$node" -o "jsonpath={.status.allocatable['aipub\.io/set-$1']}")" = "$2" ]
+}
+
+test/need.sh go
+own=''
+if [ -z "${KUBECONFIG:-}" ]; then
+	test/need.sh linux root gcc
+	own=yes
+	title "A real Kubernetes node on this machine, with three simulated H200"
+	note "The first time this builds Kubernetes, containerd and the image from source: about 25 minutes on two cores."
+	test/e2e/up.sh
+	eval "$(test/cluster/cluster.sh env)"
+	export PATH=$PWD/bin:$PATH
+	node=node-0
+	policy=test/e2e/testdata/policy.yaml
+else
+	for c in kubectl helm; do command -v $c >/dev/null || { echo "demo: $c is not installed; it is needed to use the cluster of KUBECONFIG" >&2; exit 1; }; done
+	[ -n "${AIPUB_IMAGE:-}" ] || { echo "demo: AIPUB_IMAGE is empty; push the image (docker build -t REGISTRY/aipub:TAG . && docker push …) and name it: AIPUB_IMAGE=REGISTRY/aipub:TAG make demo" >&2; exit 1; }
+	node=${AIPUB_NODE:-$(kubectl get nodes -o jsonpath='{.items[0].metadata.name}')}
+	policy=test/e2e/testdata/policy-whole.yaml
+	make -s build
+	export PATH=$PWD/bin:$PATH
+	title "Installing into the cluster of $KUBECONFIG"
+	show helm upgrade --install aipub charts/aipub --namespace aipub-system --create-namespace \
+		--set "image.repository=${AIPUB_IMAGE%:*}" --set "image.tag=${AIPUB_IMAGE##*:}" --wait --timeout 5m
+fi
+
+title "1. The administrator labels a node and writes one policy"
+show kubectl label node "$node" aipub.io/pool=demo --overwrite
+note "What would it do? (nothing is changed yet)"
+show kubectl aipub plan -f "$policy" --dry-run
+show kubectl apply -f "$policy"
+await "the node is divided" 60 sh -c "kubectl get nodepartition $node -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].reason}' | grep -qx Applied"
+show kubectl aipub nodes
+show kubectl aipub sets
+if [ -z "$own" ]; then
+	note "The rest of the demo needs its own simulated node; run it without KUBECONFIG. To try a pod: kubectl apply -f examples/"
+	exit 0
+fi
+
+title "2. A researcher asks for a set, and for nothing else"
+show kubectl apply -f test/demo/namespace.yaml
+kubectl -n demo delete pods --all --wait >/dev/null
+await "the node is free" 60 offers small 4
+show cat test/demo/small.yaml
+show kubectl apply -f test/demo/small.yaml
+show kubectl -n demo wait pod/small --for=condition=Ready --timeout=60s
+note "CPU and memory were filled in, and exactly one GPU is visible:"
+show kubectl -n demo get pod small -o "jsonpath={.spec.containers[0].resources}{'\n'}"
+show kubectl -n demo exec small -- sh -c 'env | grep AIPUB; ls /dev | grep nvidia'
+note "A second size runs beside it on the same GPU; what overlaps is not offered any more:"
+show kubectl apply -f test/demo/medium.yaml
+show kubectl -n demo wait pod/medium --for=condition=Ready --timeout=60s
+await "the overlap shows" 30 offers medium 1
+show kubectl aipub nodes "$node"
+show kubectl -n demo delete pod small medium --wait
+await "everything is back" 30 offers medium 2
+show kubectl aipub sets
+
+title "3. Restarts: kubelet, agent, node"
+show kubectl apply -f test/demo/mig.yaml
+show kubectl -n demo wait pod/mig --for=condition=Ready --timeout=60s
+before=$(kubectl -n demo get pod mig -o 'jsonpath={.status.containerStatuses[0].containerID}')
+show test/cluster/cluster.sh restart kubelet
+await "everything is offered again" 60 offers mig-small 4
+[ "$(kubectl -n demo get pod mig -o 'jsonpath={.status.containerStatuses[0].containerID}')" = "$before" ]
+note "The same container runs: $before"
+show kubectl -n aipub-system delete pod -l app.kubernetes.io/component=node --wait --force --grace-period=0
+await "the agent is back" 60 sh -c "kubectl -n aipub-system wait pod -l app.kubernetes.io/component=node --for=condition=Ready --timeout=1s"
+[ "$(kubectl -n demo get pod mig -o 'jsonpath={.status.containerStatuses[0].containerID}')" = "$before" ]
+note "And still: $before"
+kubectl -n demo delete pod mig --wait >/dev/null
+note "After a reboot the MIG instances are gone; the agent makes them anew, under the same device IDs:"
+show test/cluster/cluster.sh reboot
+await "everything is offered again" 90 offers mig-small 4
+show test/gpusim/build/gpusim --dir "${GPUSIM_DIR:-/run/gpusim}" state
+
+title "4. What cannot be is refused, with a sentence"
+for f in test/demo/refused/*.yaml; do
+	note "$(head -1 "$f")"
+	refused kubectl create -f "$f"
+done
+
+title "Done"
+note "The cluster is still there: eval \"\$(test/cluster/cluster.sh env)\"; make cluster-down stops it."

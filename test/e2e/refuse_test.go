@@ -1,0 +1,123 @@
+//go:build e2e
+
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWhatCannotBeIsRefusedWithASentence(t *testing.T) {
+	const podHead = `apiVersion: v1
+kind: Pod
+metadata: {name: refused, namespace: e2e}
+spec:
+  containers:
+  - name: main
+    image: aipub.test/busybox:1
+    resources:
+`
+	policy := func(name, sets string) string {
+		return "apiVersion: aipub.io/v1alpha1\nkind: PartitionPolicy\nmetadata: {name: " + name + "}\nspec:\n" +
+			"  nodeSelector: {matchLabels: {aipub.io/pool: demo}}\n" + sets
+	}
+	cases := map[string]struct {
+		manifest string
+		want     []string // all of these stand in the refusal
+	}{
+		"two different sets in one container": {
+			podHead + `      limits: {aipub.io/set-small: "1", aipub.io/set-medium: "1"}`,
+			[]string{"spec.containers[0].resources.limits", "set-small", "set-medium", "one set"},
+		},
+		"a CPU above the set": {
+			podHead + `      limits: {aipub.io/set-small: "1", cpu: "31"}`,
+			[]string{"spec.containers[0].resources.limits[cpu]", "31", "small"},
+		},
+		"a memory above the set": {
+			podHead + `      limits: {aipub.io/set-small: "1", memory: 250Gi}`,
+			[]string{"spec.containers[0].resources.limits[memory]", "250Gi", "small"},
+		},
+		"a fractional count": {
+			podHead + `      limits: {aipub.io/set-small: "0.5"}`,
+			[]string{"spec.containers[0].resources.limits[aipub.io/set-small]", "500m", "whole"},
+		},
+		"an unknown set names the known ones": {
+			podHead + `      limits: {aipub.io/set-smal: "1"}`,
+			[]string{"aipub.io/set-smal", "small", "medium", "large"},
+		},
+		"a policy whose sets cannot fit the node": {
+			policy("too-big", "  sets: [{name: huge, cpu: \"500\", memory: 4Ti, gpu: {count: 1}}]"),
+			[]string{"spec.sets[0].cpu", "500", nodeName},
+		},
+		"conflicting definitions of one name": {
+			policy("conflict", "  gpus: [{indices: [0], mode: Block}]\n  sets: [{name: small, gpu: {blockPercent: 10}}]"),
+			[]string{"small", "demo", "conflict"},
+		},
+		"a set with two GPU parts": {
+			policy("two-parts", "  sets: [{name: x, gpu: {count: 1, blockPercent: 25}}]"),
+			[]string{"spec.sets[0].gpu", "exactly one of count, blockPercent and mig"},
+		},
+		"a selector that would take the whole cluster": {
+			strings.Replace(policy("all", "  sets: [{name: x, gpu: {count: 1}}]"), "{matchLabels: {aipub.io/pool: demo}}", "{}", 1),
+			[]string{"spec.nodeSelector", "at least one label"},
+		},
+		"an unknown field": {
+			policy("typo", "  sets: [{name: x, gpu: {blockPercents: 25}}]"),
+			[]string{"blockPercents"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "manifest.yaml")
+			if err := os.WriteFile(file, []byte(tc.manifest), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := kubectl("create", "--validate=strict", "-f", file)
+			if err == nil {
+				_, _ = kubectl("delete", "-f", file, "--wait")
+				t.Fatalf("it was accepted: %s", out)
+			}
+			t.Log(strings.TrimSpace(out))
+			for _, want := range tc.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("the refusal does not say %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+func TestNobodyElseIsTouched(t *testing.T) {
+	p := pod("plain", "small")
+	p.Namespace = unmanaged
+	p.Spec.Containers[0].Resources.Limits = nil
+	start(t, p)
+	if got := p.Spec.Containers[0].Resources.Limits; len(got) != 0 {
+		t.Errorf("a pod of an unmanaged namespace was given %v", got)
+	}
+}
+
+func TestAnOutageOfTheControllerBlocksNobodyElse(t *testing.T) {
+	mustKubectl(t, "-n", "aipub-system", "scale", "deployment", "aipub-controller", "--replicas=0")
+	t.Cleanup(func() {
+		mustKubectl(t, "-n", "aipub-system", "scale", "deployment", "aipub-controller", "--replicas=1")
+		mustKubectl(t, "-n", "aipub-system", "rollout", "status", "deployment/aipub-controller", "--timeout=60s")
+	})
+	mustKubectl(t, "-n", "aipub-system", "wait", "pod", "-l", "app.kubernetes.io/component=controller", "--for=delete", "--timeout=60s")
+
+	plain := pod("plain-managed", "small")
+	plain.Spec.Containers[0].Resources.Limits = nil
+	start(t, plain) // a managed namespace, but no set asked for
+
+	p := pod("asks", "small")
+	if err := shared.Create(t.Context(), p); err == nil {
+		remove(t, p)
+		t.Error("a pod that asks for a set was let in without being expanded")
+	} else if !strings.Contains(err.Error(), "aipub") {
+		t.Errorf("the refusal does not say whose webhook is down: %v", err)
+	}
+}

@@ -19,6 +19,9 @@ type part struct {
 	sharing *api.Sharing
 	perNode int // of a CPU-only set; 0 for as many as fit
 	size    amount
+	// unsized is true while the cluster has no size for the set; it has its place
+	// in the layout, but no slices yet.
+	unsized bool
 	// ownCPU and ownMemory say that the policy gives this part of the size.
 	ownCPU, ownMemory bool
 }

@@ -11,8 +11,9 @@ import (
 
 // Plan is the layout of one node: which slices of the policy's sets exist there
 // and which counters they share. sets are the sizes that hold in the cluster,
-// as Divide gives them or ResourceSets record them; sets of the policy that are
-// not among them are not planned, and others are ignored.
+// as Divide gives them or ResourceSets record them. A set of the policy that is
+// not among them has no slices yet, but its place in the layout; others are
+// ignored.
 //
 // The slices of one set can all be held at once while no other set is: a place
 // for which the node lacks CPU or memory is left out, so counts are honest.
@@ -46,22 +47,24 @@ func onNode(list []api.Rejection, node string) []api.Rejection {
 	return list
 }
 
-// sized gives parts the sizes of the sets of the same name, and drops those
-// that have none.
+// sized gives parts the sizes of the sets of the same name. A part that has none
+// keeps its place in the layout, so that the hardware is not cut anew when its
+// ResourceSet comes later than others.
 func sized(parts []part, sets []Set) []part {
-	var out []part
-	for _, p := range parts {
+	out := slices.Clone(parts)
+	for k := range out {
+		p := &out[k]
 		i := slices.IndexFunc(sets, func(s Set) bool { return s.Name == p.name })
 		if i < 0 {
+			p.unsized = true
 			continue
 		}
-		kind, ok := kindOf(sets[i].GPU)
-		if !ok || kind != p.kind {
+		if kind, ok := kindOf(sets[i].GPU); !ok || kind != p.kind {
+			p.unsized = true
 			continue
 		}
 		p.gpu, p.sharing = sets[i].GPU, sets[i].Sharing
 		p.size = amount{sets[i].CPUMilli, sets[i].MemoryBytes}.atLeastZero()
-		out = append(out, p)
 	}
 	return out
 }
@@ -93,7 +96,7 @@ func planOn(s *site, parts []part) *plan {
 	}
 	p.spare = p.spareRoom()
 	for i, pt := range parts {
-		if pt.kind == gpu.KindCPU && pt.perNode == 0 {
+		if pt.kind == gpu.KindCPU && pt.perNode == 0 && !pt.unsized {
 			p.fill(i)
 		}
 	}
@@ -104,6 +107,9 @@ func planOn(s *site, parts []part) *plan {
 // them.
 func (p *plan) keep(part int) {
 	size, seats := p.parts[part].size, p.seats[part]
+	if p.parts[part].unsized {
+		return
+	}
 	room, draws := slices.Clone(p.room), p.drawer(size)
 	slab := make([]keptSeat, 0, len(seats))
 	on := make([][]*keptSeat, len(p.cuts)) // by first GPU

@@ -141,6 +141,26 @@ func TestIDsSurvive(t *testing.T) {
 	}
 }
 
+// TestASetWithoutSizeKeepsItsPlace checks that MIG GPUs are not cut otherwise
+// while the ResourceSets of a policy appear one after the other.
+func TestASetWithoutSizeKeepsItsPlace(t *testing.T) {
+	n := box("n", 64, 512, h200s(1, false), false)
+	spec := policy([]api.GPURule{{Mode: api.GPUMIG}}, migSet("a", 1, "18Gi"), migSet("b", 3, ""), cpuSet("cpu", "1", "1Gi", 2))
+	sets := Divide(spec, []Node{n}).Sets
+	all, _ := Plan(n, spec, sets)
+	for i, s := range sets {
+		some, r := Plan(n, spec, slices.Delete(slices.Clone(sets), i, i+1))
+		want := slices.DeleteFunc(slices.Clone(all.Slices), func(x gpu.Slice) bool { return x.Set == s.Name })
+		if diff := cmp.Diff(want, some.Slices); diff != "" {
+			t.Errorf("without %s (-want +got): %s", s.Name, diff)
+		}
+		pending := func(x api.Rejection) bool { return x.Set == s.Name && x.Reason == api.ReasonPending }
+		if !slices.ContainsFunc(r.Absent, pending) {
+			t.Errorf("without %s nothing says that it is pending: %v", s.Name, r.Absent)
+		}
+	}
+}
+
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
 
 func TestKeysThatCollide(t *testing.T) {

@@ -90,7 +90,7 @@ func (p *plan) report(spec api.PartitionPolicySpec) Report {
 	alone := p.alone()
 	for i, pt := range p.parts {
 		r.Sets = append(r.Sets, SetReport{Name: pt.name, Alone: alone[i], Together: together[i], Lost: p.lost[i]})
-		if alone[i] > 0 || pt.perNode > 0 {
+		if alone[i] > 0 || pt.perNode > 0 && !pt.unsized {
 			continue
 		}
 		rejection, fault := p.whyNone(i, spec)

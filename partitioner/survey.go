@@ -132,13 +132,24 @@ func (sv *surveyor) setAside(s *site) {
 			units = append(units, unit{part: i, slot: slot, draws: draws})
 		}
 		if len(units) < p.perNode {
-			s.reject(p, api.ReasonSetDoesNotFit, fmt.Sprintf(
-				"%s: %d × (cpu %s, memory %s) is more than node %s has left; at most %d fit, lower perNode, the set's size or spec.reserve",
-				p.field("perNode"), p.perNode, cores(p.size.cpu), bytesOf(p.size.mem), s.node.Name, len(units)))
+			s.rejectAside(p, len(units))
 			continue
+		}
+		if p.unsized {
+			units = nil // its room is kept
 		}
 		s.room, s.aside = room, append(s.aside, units...)
 	}
+}
+
+// rejectAside notes that only so many of a set to be set aside fit.
+func (s *site) rejectAside(p part, fit int) {
+	if p.unsized {
+		return
+	}
+	s.reject(p, api.ReasonSetDoesNotFit, fmt.Sprintf(
+		"%s: %d × (cpu %s, memory %s) is more than node %s has left; at most %d fit, lower perNode, the set's size or spec.reserve",
+		p.field("perNode"), p.perNode, cores(p.size.cpu), bytesOf(p.size.mem), s.node.Name, fit))
 }
 
 // sharesOf divides each zone evenly over those of its GPUs that have a seat.

@@ -52,14 +52,29 @@ func Transition(from, to gpu.Layout, held map[gpu.SliceID]bool) (gpu.Layout, []W
 	for u := range kept {
 		next.Modes[u] = from.Modes[u]
 	}
+	fitTotals(from, to, &next)
+	return next, waiting
+}
+
+// fitTotals gives next the counters that its slices use, from the layout that
+// has them, and drops those that only left-out slices of to used.
+func fitTotals(from, to gpu.Layout, next *gpu.Layout) {
+	used := map[gpu.Counter]bool{}
 	for _, s := range next.Slices {
 		for _, use := range s.Uses {
+			used[use.Counter] = true
 			if _, ok := next.Totals[use.Counter]; !ok {
 				next.Totals[use.Counter] = from.Totals[use.Counter]
 			}
 		}
 	}
-	return next, waiting
+	for _, s := range to.Slices {
+		for _, use := range s.Uses {
+			if !used[use.Counter] {
+				delete(next.Totals, use.Counter)
+			}
+		}
+	}
 }
 
 // keepHeld returns the present form of a slice that is held, and the new form

@@ -15,6 +15,10 @@ func (p *plan) whyNone(part int, spec api.PartitionPolicySpec) (r api.Rejection,
 	pt := p.parts[part]
 	r = api.Rejection{Set: pt.name, Node: p.node.Name, Reason: api.ReasonSetDoesNotFit}
 	switch {
+	case pt.unsized && (pt.kind == gpu.KindCPU || len(p.seats[part]) > 0):
+		r.Reason = api.ReasonPending
+		r.Message = fmt.Sprintf("%s: the cluster has no size for set %q yet, or refused it; see the policy's conditions and rejections", pt.field(""), pt.name)
+		return r, false
 	case pt.kind == gpu.KindCPU && !pt.size.fits(p.allRoom()):
 		r.Message = fmt.Sprintf("%s: cpu %s and memory %s is more than node %s has (cpu %s, memory %s); lower it",
 			pt.field(""), cores(pt.size.cpu), bytesOf(pt.size.mem), p.node.Name, cores(p.allRoom().cpu), bytesOf(p.allRoom().mem))

@@ -38,6 +38,9 @@ func Devices(s gpu.Snapshot, set string) []Device {
 
 // numaNodes drops what is no node number, and returns nil rather than nothing.
 func numaNodes(all []int) []int {
+	if len(all) > 0 && slices.Min(all) >= 0 {
+		return all
+	}
 	var known []int
 	for _, n := range all {
 		if n >= 0 {

@@ -11,25 +11,23 @@ import (
 )
 
 const (
-	// Vendor and the classes make the kinds aipub.io/set and aipub.io/driver.
-	Vendor      = "aipub.io"
-	SetClass    = "set"
-	DriverClass = "driver"
+	// DriverFile is the name of the driver's spec file.
+	DriverFile = "aipub.io-driver.json"
 
-	// DriverFile is the name of the driver's spec file; set files begin with
-	// SetFilePrefix and end with FileSuffix.
-	DriverFile    = "aipub.io-driver.json"
-	SetFilePrefix = "aipub.io-set-"
-	FileSuffix    = ".json"
-
-	driverDevice = "all"
+	// The kinds are aipub.io/set and aipub.io/driver.
+	vendor        = "aipub.io"
+	setClass      = "set"
+	driverClass   = "driver"
+	driverDevice  = "all"
+	setFilePrefix = "aipub.io-set-"
+	fileSuffix    = ".json"
 )
 
 // Name is the CDI device of a slice.
-func Name(id gpu.SliceID) string { return parser.QualifiedName(Vendor, SetClass, string(id)) }
+func Name(id gpu.SliceID) string { return parser.QualifiedName(vendor, setClass, string(id)) }
 
 // DriverName is the CDI device that carries the driver's files.
-func DriverName() string { return parser.QualifiedName(Vendor, DriverClass, driverDevice) }
+func DriverName() string { return parser.QualifiedName(vendor, driverClass, driverDevice) }
 
 // Names are the CDI devices that a container with this slice is given.
 func Names(s gpu.Slice) []string {
@@ -40,14 +38,14 @@ func Names(s gpu.Slice) []string {
 }
 
 // FileName is the spec file of a slice.
-func FileName(id gpu.SliceID) string { return SetFilePrefix + string(id) + FileSuffix }
+func FileName(id gpu.SliceID) string { return setFilePrefix + string(id) + fileSuffix }
 
 // SliceOf is the inverse of FileName; false for a file that is none of ours.
 func SliceOf(file string) (gpu.SliceID, bool) {
-	id, ok := strings.CutPrefix(file, SetFilePrefix)
+	id, ok := strings.CutPrefix(file, setFilePrefix)
 	if !ok {
 		return "", false
 	}
-	id, ok = strings.CutSuffix(id, FileSuffix)
+	id, ok = strings.CutSuffix(id, fileSuffix)
 	return gpu.SliceID(id), ok && id != ""
 }

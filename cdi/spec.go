@@ -23,12 +23,12 @@ func SetSpec(s gpu.Slice, hardware ...specs.ContainerEdits) (*specs.Spec, error)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		edits.Env = append(edits.Env, name+"="+env[name])
 	}
-	return spec(SetClass, string(s.ID), edits)
+	return spec(setClass, string(s.ID), edits)
 }
 
 // DriverSpec is the spec of what all GPU slices share.
 func DriverSpec(edits specs.ContainerEdits) (*specs.Spec, error) {
-	return spec(DriverClass, driverDevice, Merge(edits))
+	return spec(driverClass, driverDevice, Merge(edits))
 }
 
 // spec makes a checked spec with one device, of the oldest version that can
@@ -41,10 +41,10 @@ func spec(class, device string, edits specs.ContainerEdits) (*specs.Spec, error)
 		return nil, fmt.Errorf("check CDI device %s: %w", device, err)
 	}
 	s := &specs.Spec{
-		Kind:    Vendor + "/" + class,
+		Kind:    vendor + "/" + class,
 		Devices: []specs.Device{{Name: device, ContainerEdits: edits}},
 	}
-	version, err := cdilib.MinimumRequiredVersion(s)
+	version, err := specs.MinimumRequiredVersion(s)
 	if err != nil {
 		return nil, fmt.Errorf("choose CDI version: %w", err)
 	}

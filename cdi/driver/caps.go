@@ -3,7 +3,6 @@
 package driver
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -66,15 +65,13 @@ func (d *Driver) ensureCap(node string, minor int) error {
 // readTable reads lines of a name and a number, in either order; others are
 // passed over.
 func readTable(path string) (map[string]int, error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	table := map[string]int{}
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
 		if len(fields) != 2 {
 			continue
 		}
@@ -84,5 +81,5 @@ func readTable(path string) (map[string]int, error) {
 			table[fields[1]] = n
 		}
 	}
-	return table, lines.Err()
+	return table, nil
 }

@@ -8,10 +8,11 @@ import "aipub.io/aipub/gpu"
 type EventKind string
 
 const (
-	// HealthChanged: the hardware named by the event has the event's health.
+	// HealthChanged says that the hardware named by the event has the event's
+	// health.
 	HealthChanged EventKind = "HealthChanged"
-	// MIGChanged: somebody changed the MIG partitioning of the GPU; read its
-	// instances again. Changes that this process makes are reported as well.
+	// MIGChanged says that somebody changed the MIG partitioning of the GPU: read
+	// its instances again. Changes that this process makes are told as well.
 	MIGChanged EventKind = "MIGChanged"
 )
 

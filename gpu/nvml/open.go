@@ -66,8 +66,9 @@ func openError(ret gonvml.Return) error {
 		return fmt.Errorf("%w: library and kernel module are of different versions; reboot the node or reload the module", check(ret))
 	case gonvml.ERROR_NO_PERMISSION:
 		return fmt.Errorf("%w: no access to /dev/nvidiactl; run as root with the GPU's device nodes", check(ret))
+	default:
+		return check(ret)
 	}
-	return check(ret)
 }
 
 // Close gives the library back. The Driver must not be used afterwards.
@@ -121,8 +122,9 @@ func check(ret gonvml.Return) error {
 		return fmt.Errorf("%w (%w)", ErrDenied, ret)
 	case gonvml.ERROR_UNINITIALIZED, gonvml.ERROR_DRIVER_NOT_LOADED:
 		return fmt.Errorf("%w (%w)", ErrUnloaded, ret)
+	default:
+		return ret
 	}
-	return ret
 }
 
 // unsupported reports whether the answer means that this GPU or driver does

@@ -47,6 +47,7 @@ func gone(ret gonvml.Return) bool {
 	case gonvml.ERROR_GPU_IS_LOST, gonvml.ERROR_GPU_NOT_FOUND, gonvml.ERROR_NOT_FOUND,
 		gonvml.ERROR_DRIVER_NOT_LOADED, gonvml.ERROR_UNINITIALIZED:
 		return true
+	default:
+		return false
 	}
-	return false
 }

@@ -63,6 +63,7 @@ func readRecovery(dev gonvml.Device) (recovery, gonvml.Return) {
 		return recovery{known: true, action: gonvml.DeviceGpuRecoveryAction(value)}, gonvml.SUCCESS
 	case gonvml.ERROR_GPU_IS_LOST:
 		return recovery{}, field
+	default:
+		return recovery{}, gonvml.SUCCESS
 	}
-	return recovery{}, gonvml.SUCCESS
 }

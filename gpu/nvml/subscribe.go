@@ -50,8 +50,8 @@ func (w *watcher) subscribe(ctx context.Context) (events <-chan rawEvent, wait f
 		if registered > 0 {
 			w.driver.pump(ctx, set, out)
 		}
-		<-ctx.Done() // GPUs may still be registered until then
-		set.Free()
+		<-ctx.Done()   // GPUs may still be registered until then
+		_ = set.Free() // the driver frees what an unloaded session leaves
 	})
 	return out, done.Wait, nil
 }

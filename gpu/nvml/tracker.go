@@ -47,24 +47,21 @@ type tracker struct {
 	stable time.Duration
 	rules  xidRules
 	faults map[scope]*fault
-	slow   map[string]int // consecutive probes without an answer
+	slow   map[string]int  // consecutive probes without an answer
+	told   map[string]bool // GPUs whose health was told at least once
 }
 
 func newTracker(stable time.Duration, rules xidRules) *tracker {
-	return &tracker{stable: stable, rules: rules, faults: map[scope]*fault{}, slow: map[string]int{}}
+	return &tracker{stable: stable, rules: rules, faults: map[scope]*fault{}, slow: map[string]int{}, told: map[string]bool{}}
 }
 
 // xid takes an Xid with the recovery action that was read right after it. The
 // operator's lists come first, then the catalogue, then the recovery action;
 // where the driver tells none, an unknown Xid is critical.
 func (t *tracker) xid(where scope, xid uint64, r recovery) []Event {
-	switch t.rules.classify(xid) {
-	case xidIgnored, xidApplication:
+	class := t.rules.classify(xid)
+	if class == xidIgnored || class == xidApplication || class == xidUnknown && r.clear() {
 		return nil
-	case xidUnknown:
-		if r.clear() {
-			return nil
-		}
 	}
 	return t.bad(where, ReasonXid, withAdvice(xidText(xid), r))
 }
@@ -94,8 +91,22 @@ func withAdvice(text string, r recovery) string {
 	return fmt.Sprintf("%s: %s", text, r.text().advice)
 }
 
-// probed takes the result of a probe.
+// probed takes the result of a probe. The first of a GPU tells its health even
+// if it is good: whoever listens may remember a fault from an earlier watch.
 func (t *tracker) probed(now time.Time, p probe) []Event {
+	events := t.judge(now, p)
+	if p.slow || t.told[p.gpu] {
+		return events
+	}
+	t.told[p.gpu] = true
+	if !t.faulty(p.gpu) {
+		events = append(events, healthEvent(wholeGPU(p.gpu), gpu.Health{OK: true}))
+	}
+	return events
+}
+
+// judge turns the result of a probe into changes.
+func (t *tracker) judge(now time.Time, p probe) []Event {
 	if p.slow {
 		t.slow[p.gpu]++
 		t.relapse(p.gpu)

@@ -143,6 +143,9 @@ func TestReturnToHealth(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tr := newTracker(30*time.Second, xidRules{})
+			if got := say(tr.probed(start, probe{gpu: "a", recovery: noAction})); !cmp.Equal(got, []string{"-1/-1 ok"}) {
+				t.Errorf("the first probe tells %v", got)
+			}
 			tr.xid(scope{"other", -1, -1}, 79, unknownAction) // must not mix in
 			if tc.begin != nil {
 				tc.begin(tr)

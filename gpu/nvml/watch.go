@@ -64,10 +64,9 @@ func (c WatchConfig) rules() xidRules {
 	return xidRules{ignore: set(c.IgnoreXids), critical: set(c.CriticalXids)}
 }
 
-// Watch reports changes of health until ctx ends, and then returns nil. All
-// GPUs count as healthy at the start; one that is not is reported by the first
-// probe, which is made at once. emit is called from one goroutine; it must not
-// block for long, because events wait behind it.
+// Watch reports the health of each GPU once, then its changes, until ctx ends,
+// and then returns nil. emit is called from one goroutine; it must not block for
+// long, because events wait behind it.
 //
 // GPUs that cannot be watched for events are still probed. The error says that
 // watching is impossible altogether; it is ErrUnloaded when the driver went
@@ -89,6 +88,7 @@ func (d *Driver) Watch(ctx context.Context, c WatchConfig, emit func(Event)) err
 		tracker: newTracker(c.StableFor, c.rules()),
 		probes:  make(chan probe, len(c.GPUs)),
 		probing: map[string]bool{},
+		broken:  map[string]bool{},
 	}
 	return w.run(ctx)
 }
@@ -121,6 +121,7 @@ type watcher struct {
 	tracker *tracker
 	probes  chan probe
 	probing map[string]bool // probes under way
+	broken  map[string]bool // whole GPUs that were told to be unhealthy
 	set     gonvml.EventSet
 }
 
@@ -159,7 +160,11 @@ func (w *watcher) run(ctx context.Context) error {
 // driver, so its events are asked for anew.
 func (w *watcher) tell(events []Event) {
 	for _, e := range events {
-		if e.Health.OK && e.GIID < 0 {
+		if e.GIID < 0 && !e.Health.OK {
+			w.broken[e.GPU] = true
+		}
+		if e.GIID < 0 && e.Health.OK && w.broken[e.GPU] {
+			w.broken[e.GPU] = false
 			if err := w.driver.register(e.GPU, w.set); err != nil {
 				w.log.Info("GPU cannot be watched for events, only probed", "gpu", e.GPU, "reason", err.Error())
 			}

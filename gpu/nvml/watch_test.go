@@ -60,6 +60,12 @@ func startWatch(t *testing.T, d *Driver, c WatchConfig) *watched {
 	})
 	t.Cleanup(w.stop)
 	w.awaitTicker()
+	for range w.names { // each GPU's health is told once
+		e := <-w.events
+		if !e.Health.OK {
+			t.Fatalf("first event %q", w.text(e))
+		}
+	}
 	return w
 }
 

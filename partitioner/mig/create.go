@@ -46,6 +46,7 @@ func createError(dev nvml.Device, s partitioner.Step, ret nvml.Return) error {
 		if current, _, r := dev.GetMigMode(); r == nvml.SUCCESS && current != nvml.DEVICE_MIG_ENABLE {
 			return &ModeOffError{GPU: s.GPU}
 		}
+	default:
 	}
 	return verb("create GPU instance", ret)
 }

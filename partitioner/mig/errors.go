@@ -100,6 +100,7 @@ func verb(what string, ret nvml.Return) error {
 		return nil
 	case nvml.ERROR_NO_PERMISSION:
 		return fmt.Errorf("%s: %w: run as root, or with access to the mig/config capability", what, ret)
+	default:
+		return fmt.Errorf("%s: %w", what, ret)
 	}
-	return fmt.Errorf("%s: %w", what, ret)
 }

@@ -71,6 +71,7 @@ func describe(s partitioner.Step) string {
 		return fmt.Sprintf("create MIG %s at %d:%d", s.Profile.Name, s.Placement.Start, s.Placement.Size)
 	case partitioner.DestroyInstance:
 		return fmt.Sprintf("destroy GPU instance %d", s.Instance.GIID)
+	default:
+		return string(s.Kind)
 	}
-	return fmt.Sprintf("%v", s.Kind)
 }

@@ -114,7 +114,8 @@ func TestNoRuleHasAWildcard(t *testing.T) {
 }
 
 func TestEveryHostFolderIsDocumented(t *testing.T) {
-	agent := into[appsv1.DaemonSet](t, find(t, render(t), "DaemonSet", "aipub-node")).Spec.Template.Spec
+	objects := render(t, "--set", "node.devRoot=/opt/devices")
+	agent := into[appsv1.DaemonSet](t, find(t, objects, "DaemonSet", "aipub-node")).Spec.Template.Spec
 	writable := map[string]bool{}
 	for _, container := range append(agent.InitContainers, agent.Containers...) {
 		for _, mount := range container.VolumeMounts {

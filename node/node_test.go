@@ -413,12 +413,18 @@ func TestARestartKeepsHoldersAndRetiredSlices(t *testing.T) {
 
 	after := newBench(t, smaller)
 	after.now = before.now.Add(time.Hour)
-	after.Restore(before.Snapshot().Slices)
+	record := before.Snapshot().Slices
+	after.Restore(record)
 	if diff := cmp.Diff(before.Snapshot().Slices, after.Snapshot().Slices, cmp.FilterPath(
 		func(p cmp.Path) bool { return p.Last().String() == ".Since" }, cmp.Ignore())); diff != "" {
 		t.Errorf("restored (-before +after):\n%s", diff)
 	}
-	after.see(nil, gpu.Pod{Namespace: "team", Name: "a", UID: "uid-a"}) // b has ended meanwhile
+	timeless := gpu.Status{Slice: record[1].Slice, State: gpu.StateHeld, Holder: record[0].Holder}
+	after.Restore([]gpu.Status{timeless})
+	if since := after.status(timeless.Slice.ID).Since; !since.Equal(after.now) {
+		t.Errorf("a record without a time is held since %v, want now", since)
+	}
+	after.see([]gpu.Holding{holds("a", "small", kit.ID(0, "small", 0))}) // b has ended meanwhile
 	after.want("small", "HFFFFFFF")
 	after.want("medium", "")
 }

@@ -184,12 +184,15 @@ func (s *State) Snapshot() gpu.Snapshot {
 
 // Restore takes over what was held when the agent last stopped: those of the
 // given slices that are Held or Retired. Call it after the layout of that time
-// has been set and before the first claim or observation. A slice whose holder
-// was not known counts as claimed now. Recorded hardware is not taken over,
-// since it may be gone: SetInstance says what was found.
+// has been set, before SetInstance (which refuses slices that do not exist) and
+// before the first claim or observation. A slice whose holder was not known
+// counts as claimed now; one without a time is held since now. Recorded
+// hardware is not taken over, since it may be gone: SetInstance says what was
+// found.
 func (s *State) Restore(held []gpu.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := s.now()
 	for _, st := range held {
 		if !isHeld(st.State) {
 			continue
@@ -201,8 +204,11 @@ func (s *State) Restore(held []gpu.Status) {
 			s.order = append(s.order, st.Slice.ID)
 		}
 		e.slice = st.Slice
+		if st.Since.IsZero() {
+			st.Since = now
+		}
 		s.seq++
-		e.hold = &hold{holder: st.Holder, seq: s.seq, since: st.Since, claimed: s.now()}
+		e.hold = &hold{holder: st.Holder, seq: s.seq, since: st.Since, claimed: now}
 	}
 	s.commit(false)
 }

@@ -126,7 +126,7 @@ build() {
 mkdir -p "$cache"
 archive=$cache/aipub-$arch.tar
 exec 9>"$cache/lock"
-flock 9
+flock -n 9 || { say "another build is running; waiting for it"; flock 9; }
 start=$SECONDS
 want=$(key)
 if [ -f "$archive" ] && [ "$(cat "$archive.key" 2>/dev/null)" = "$want" ]; then

@@ -119,6 +119,28 @@ func TestInventoryOfGPUsWithoutMIG(t *testing.T) {
 	}
 }
 
+func TestDriverThatTellsNoProfilesWhileMIGIsOff(t *testing.T) {
+	d, m := openSim(t, gpusim.ThreeH200)
+	m.Ctl("fail", "DeviceGetGpuInstanceProfileInfo", "NOT_SUPPORTED")
+	for _, g := range mustInventory(t, d).GPUs {
+		if g.MIG == nil || len(g.MIG.Profiles) > 0 {
+			t.Errorf("MIG of GPU %d: %+v", g.Index, g.MIG)
+		}
+	}
+}
+
+func TestInventoryWithoutPrivilege(t *testing.T) {
+	d, m := openSim(t, gpusim.ThreeH200)
+	m.Ctl("fail", "DeviceGetGpuInstancePossiblePlacements", "NO_PERMISSION")
+	inv, err := d.Inventory(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(inv.Failed) != 3 || !errors.Is(inv.Failed[0].Err, ErrDenied) || !strings.Contains(inv.Failed[0].Err.Error(), "placements") {
+		t.Errorf("failed: %+v", inv.Failed)
+	}
+}
+
 func TestKernelKnowsNUMANodeBest(t *testing.T) {
 	d, _ := openSim(t, gpusim.ThreeH200) // nodes 0, 0, 1 by the driver
 	for i, node := range []string{"1\n", "-1\n"} {
@@ -192,11 +214,17 @@ func TestProcesses(t *testing.T) {
 	d, m := openSim(t, gpusim.ThreeH200)
 	uuid := mustInventory(t, d).GPUs[2].UUID
 	m.Ctl("process", "add", "2", "4711", "--memory", "512MiB")
+	m.Ctl("process", "add", "2", "4712", "--memory", "1MiB", "--kind", "graphics")
+	m.Ctl("process", "add", "2", "4713", "--memory", "2MiB", "--kind", "mps")
 	got, err := d.Processes(testContext(t), uuid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Process{{PID: 4711, GIID: -1, CIID: -1, MemoryBytes: 512 << 20}}
+	want := []Process{
+		{PID: 4711, GIID: -1, CIID: -1, MemoryBytes: 512 << 20},
+		{PID: 4712, GIID: -1, CIID: -1, MemoryBytes: 1 << 20},
+		{PID: 4713, GIID: -1, CIID: -1, MemoryBytes: 2 << 20},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("processes (-want +got):\n%s", diff)
 	}

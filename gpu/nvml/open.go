@@ -71,7 +71,8 @@ func openError(ret gonvml.Return) error {
 	}
 }
 
-// Close gives the library back. The Driver must not be used afterwards.
+// Close gives the library back. The Driver must not be used afterwards, and no
+// call may be unfinished: end Watch and wait for calls that were given up.
 func (d *Driver) Close() error {
 	if err := check(d.api.Shutdown()); err != nil {
 		return fmt.Errorf("close NVML: %w", err)

@@ -30,9 +30,7 @@ func (d *Driver) Processes(ctx context.Context, uuid string) ([]Process, error) 
 		type key struct{ pid, gi, ci uint32 }
 		var out []Process
 		seen := map[key]bool{}
-		for _, list := range []func() ([]gonvml.ProcessInfo, gonvml.Return){
-			dev.GetComputeRunningProcesses, dev.GetGraphicsRunningProcesses,
-		} {
+		for _, list := range d.processLists(dev) {
 			infos, ret := list()
 			if unsupported(ret) {
 				continue
@@ -50,6 +48,17 @@ func (d *Driver) Processes(ctx context.Context, uuid string) ([]Process, error) 
 		}
 		return out, nil
 	})
+}
+
+// processLists are the driver's lists: programs that compute, that draw, and the
+// clients of MPS.
+func (d *Driver) processLists(dev gonvml.Device) []func() ([]gonvml.ProcessInfo, gonvml.Return) {
+	lists := []func() ([]gonvml.ProcessInfo, gonvml.Return){dev.GetComputeRunningProcesses, dev.GetGraphicsRunningProcesses}
+	if d.has("nvmlDeviceGetMPSComputeRunningProcesses") || d.has("nvmlDeviceGetMPSComputeRunningProcesses_v2") ||
+		d.has("nvmlDeviceGetMPSComputeRunningProcesses_v3") {
+		lists = append(lists, dev.GetMPSComputeRunningProcesses)
+	}
+	return lists
 }
 
 func process(p gonvml.ProcessInfo) Process {

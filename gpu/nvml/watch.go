@@ -169,7 +169,7 @@ func (w *watcher) tell(events []Event) {
 				w.log.Info("GPU cannot be watched for events, only probed", "gpu", e.GPU, "reason", err.Error())
 			}
 		}
-		w.log.Info("health changed", "gpu", e.GPU, "gi", e.GIID, "ci", e.CIID, "ok", e.Health.OK, "reason", e.Health.Reason)
+		w.log.V(1).Info("health told", "gpu", e.GPU, "gi", e.GIID, "ci", e.CIID, "ok", e.Health.OK, "reason", e.Health.Reason)
 		w.emit(e)
 	}
 }

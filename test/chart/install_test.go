@@ -48,15 +48,19 @@ func (s *server) testNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(raw), "<<'YAML'\n")
-	text, _, end := strings.Cut(after, "YAML\n")
-	if !found || !end {
-		t.Fatal("NOTES.txt has no policy between <<'YAML' and YAML")
+	const begin, end = "<<'YAML'\n", "\nYAML\n"
+	blocks := strings.Split(string(raw), begin)[1:]
+	if len(blocks) == 0 {
+		t.Fatalf("NOTES.txt has nothing between %q and %q", begin, end)
 	}
-	const indent = "     "
-	text = strings.ReplaceAll("\n"+strings.TrimRight(text, " "), "\n"+indent, "\n")
-	for _, o := range decode(t, []byte(text)) {
-		s.mustCreateStrictly(t, o)
+	for _, block := range blocks {
+		text, _, found := strings.Cut(block, end)
+		if !found {
+			t.Fatalf("NOTES.txt: no %q after %q", end, block)
+		}
+		for _, o := range decode(t, []byte(text)) {
+			s.mustCreateStrictly(t, o)
+		}
 	}
 }
 

@@ -46,6 +46,7 @@ func (m *memory) recall(state *node.State, bootID string) (store.Record, error) 
 		return store.Record{}, err
 	}
 	state.SetLayout(r.Layout)
+	state.Restore(heldStatuses(r))
 	if bootID != "" && r.BootID == bootID {
 		for id, in := range r.Instances {
 			if err := state.SetInstance(id, in); err != nil {
@@ -53,7 +54,6 @@ func (m *memory) recall(state *node.State, bootID string) (store.Record, error) 
 			}
 		}
 	}
-	state.Restore(heldStatuses(r))
 	return r, nil
 }
 

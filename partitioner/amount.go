@@ -22,7 +22,6 @@ type amount struct{ cpu, mem int64 }
 
 func (a amount) plus(b amount) amount  { return amount{a.cpu + b.cpu, a.mem + b.mem} }
 func (a amount) minus(b amount) amount { return amount{a.cpu - b.cpu, a.mem - b.mem} }
-func (a amount) times(n int64) amount  { return amount{a.cpu * n, a.mem * n} }
 func (a amount) fits(room amount) bool { return a.cpu <= room.cpu && a.mem <= room.mem }
 
 // atLeastZero is a with negative parts made zero.

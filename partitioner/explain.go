@@ -77,6 +77,7 @@ func (p *plan) gpuText(pt part, k *keptSeat, places []string) string {
 		return fmt.Sprintf("%s at %s", k.target.Profile.Name, strings.Join(places, " "))
 	case gpu.KindBlock:
 		return fmt.Sprintf("%d%% with %s of device memory", k.num, bytesOf(k.memory))
+	case gpu.KindWhole, gpu.KindCPU:
 	}
 	if len(k.cuts) == 1 {
 		return "whole GPU"

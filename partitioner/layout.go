@@ -128,6 +128,7 @@ func (p *plan) slice(k *keptSeat, groupKeys map[string]string) gpu.Slice {
 		for _, c := range k.cuts {
 			s.Uses = append(s.Uses, gpu.Use{Counter: p.cuts[c].counter("whole"), Amount: 1})
 		}
+	case gpu.KindCPU: // see unitsInto
 	}
 	s.Uses = append(s.Uses, p.uses(k.draws, "")...)
 	return s

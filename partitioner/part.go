@@ -5,6 +5,8 @@ package partitioner
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/gpu"
 )
@@ -87,21 +89,27 @@ func (p *part) read(t api.SetTemplate) (problem string) {
 const maxPerNode = 1000
 
 // kindOf tells the kinds of GPU part apart; it reports false for one that is
-// none of them or several at once.
+// none of them, several at once, or out of range.
 func kindOf(g *api.SetGPU) (gpu.Kind, bool) {
-	switch {
-	case g == nil:
+	if g == nil {
 		return gpu.KindCPU, true
-	case g.Count != nil && g.BlockPercent == nil && g.MIG == nil:
-		return gpu.KindWhole, *g.Count >= 1
-	case g.BlockPercent != nil && g.Count == nil && g.MIG == nil:
-		p := *g.BlockPercent
-		return gpu.KindBlock, p >= 1 && p <= gpu.BlocksPerGPU && (g.Memory == nil || g.Memory.Value() > 0)
-	case g.MIG != nil && g.Count == nil && g.BlockPercent == nil:
-		return gpu.KindMIG, g.MIG.ComputeSlices >= 1 && (g.MIG.Memory == nil || g.MIG.Memory.Value() > 0)
 	}
-	return "", false
+	var kind gpu.Kind
+	given, inRange := 0, true
+	if g.Count != nil {
+		given, kind, inRange = given+1, gpu.KindWhole, *g.Count >= 1
+	}
+	if p := g.BlockPercent; p != nil {
+		given, kind, inRange = given+1, gpu.KindBlock, *p >= 1 && *p <= gpu.BlocksPerGPU && aboveZero(g.Memory)
+	}
+	if g.MIG != nil {
+		given, kind, inRange = given+1, gpu.KindMIG, g.MIG.ComputeSlices >= 1 && aboveZero(g.MIG.Memory)
+	}
+	return kind, given == 1 && inRange
 }
+
+// aboveZero reports whether a quantity is absent or above 0.
+func aboveZero(q *resource.Quantity) bool { return q == nil || q.Value() > 0 }
 
 // modeFor is the GPU mode that a kind of slice needs.
 func modeFor(k gpu.Kind) gpu.Mode {
@@ -110,6 +118,7 @@ func modeFor(k gpu.Kind) gpu.Mode {
 		return gpu.ModeBlock
 	case gpu.KindMIG:
 		return gpu.ModeMIG
+	case gpu.KindWhole, gpu.KindCPU:
 	}
 	return gpu.ModeWhole
 }

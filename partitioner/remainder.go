@@ -60,6 +60,7 @@ func (p *plan) gpuRemainder(cut int, on []*keptSeat) (g GPURemainder, some bool)
 			g.ComputeSlices -= k.target.Profile.ComputeSlices
 			g.MemorySlices -= k.target.Placement.Size
 		}
+	case gpu.ModeWhole: // used entirely
 	}
 	return g, g != GPURemainder{}
 }

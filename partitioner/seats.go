@@ -33,6 +33,7 @@ func (sv *surveyor) cutGPUs(s *site) {
 			sv.cutMIG(&c)
 		case gpu.ModeBlock:
 			c.ownMemory = sv.blockModel(g.MemoryBytes).ownMemory
+		case gpu.ModeWhole:
 		}
 		if c.refusal != "" {
 			s.reject(part{}, api.ReasonLayoutDoesNotFit, c.refusal)

@@ -48,6 +48,7 @@ func (l *cutLoad) add(p part, k *keptSeat, perGPU amount) {
 		l.sum = l.sum.plus(p.size)
 	case gpu.KindWhole:
 		l.whole = l.whole.max(perGPU)
+	case gpu.KindCPU: // has no seats
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 type StepKind string
 
 const (
-	// EnableMIG and DisableMIG change the MIG mode of a GPU without instances.
-	EnableMIG  StepKind = "EnableMIG"
+	// EnableMIG turns the MIG mode of a GPU on.
+	EnableMIG StepKind = "EnableMIG"
+	// DisableMIG turns it off; the GPU has no instances then.
 	DisableMIG StepKind = "DisableMIG"
 	// DestroyInstance removes Step.Instance, its compute instance first.
 	DestroyInstance StepKind = "DestroyInstance"

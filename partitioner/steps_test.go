@@ -181,6 +181,8 @@ func walkSteps(g gpu.GPU, from, to []gpu.MIGTarget) error {
 			if err := b.create(gpu.MIGTarget{Profile: s.Profile, Placement: s.Placement}); err != nil {
 				return err
 			}
+		case EnableMIG, DisableMIG:
+			return fmt.Errorf("step %s between two MIG layouts", s.Kind)
 		}
 	}
 	if len(b.made) != len(to) {

@@ -93,6 +93,7 @@ func (sv *surveyor) survey(n Node) *site {
 			s.seats[i] = sv.seatMIG(s, i)
 		case gpu.KindWhole:
 			s.seats[i] = sv.seatWhole(s, i)
+		case gpu.KindCPU: // needs no GPU
 		}
 	}
 	s.gpus = s.gpusByZone()

@@ -79,6 +79,7 @@ func (p *plan) take(l *ledger, k *keptSeat) bool {
 		}
 	case gpu.KindWhole:
 		blocks = gpu.BlocksPerGPU
+	case gpu.KindMIG, gpu.KindCPU: // instances do not overlap
 	}
 	for _, c := range k.cuts {
 		if l.blocks[c] < blocks || l.memory[c] < memory {

@@ -135,9 +135,14 @@ func addChecks(mgr ctrl.Manager, keeper *cert.Keeper) error {
 		}
 		return nil
 	}
-	for name, check := range map[string]healthz.Checker{
-		"certificate": keeper.Ready, "caches": synced, "webhooks": mgr.GetWebhookServer().StartedChecker(),
-	} {
+	started := mgr.GetWebhookServer().StartedChecker()
+	serving := func(req *http.Request) error {
+		if err := keeper.Ready(req); err != nil {
+			return err
+		}
+		return started(req)
+	}
+	for name, check := range map[string]healthz.Checker{"webhooks": serving, "caches": synced} {
 		if err := mgr.AddReadyzCheck(name, check); err != nil {
 			return fmt.Errorf("add readiness check %s: %w", name, err)
 		}

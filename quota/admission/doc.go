@@ -44,11 +44,11 @@
 //	  clientConfig: {service: {namespace: NAMESPACE, name: SERVICE, port: 443, path: /mutate-pods}}
 //	  rules:
 //	  - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods], scope: Namespaced}
-//	  namespaceSelector: &managed
+//	  namespaceSelector:
 //	    matchExpressions:
 //	    - {key: aipub.io/project, operator: Exists}
 //	    - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, NAMESPACE]}
-//	  matchConditions: &asks
+//	  matchConditions:
 //	  - name: asks-for-aipub
 //	    expression: >-
 //	      (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : []))
@@ -71,8 +71,17 @@
 //	  rules:
 //	  - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods], scope: Namespaced}
 //	  - {apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [pods/resize], scope: Namespaced}
-//	  namespaceSelector: *managed
-//	  matchConditions: *asks
+//	  namespaceSelector:
+//	    matchExpressions:
+//	    - {key: aipub.io/project, operator: Exists}
+//	    - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, NAMESPACE]}
+//	  matchConditions:
+//	  - name: asks-for-aipub
+//	    expression: >-
+//	      (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : []))
+//	      .exists(c, has(c.resources) && (
+//	      (has(c.resources.limits) && c.resources.limits.exists(r, r.startsWith('aipub.io/'))) ||
+//	      (has(c.resources.requests) && c.resources.requests.exists(r, r.startsWith('aipub.io/')))))
 //	  failurePolicy: Fail
 //	  matchPolicy: Equivalent
 //	  sideEffects: None
@@ -88,8 +97,9 @@
 //	  timeoutSeconds: 10
 //	  admissionReviewVersions: [v1]
 //
-// Ephemeral containers need no rule: Kubernetes itself forbids them any
-// resources.
+// Ephemeral containers and the resources of a pod as a whole need no rule:
+// Kubernetes itself forbids the former any resources, and the latter all but
+// its own.
 //
 // The annotation aipub.io/sets that expansion leaves on a pod is for people and
 // tools; nothing trusts it.

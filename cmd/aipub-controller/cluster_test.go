@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+// cluster is a real kube-apiserver with the CRDs, the webhook configurations of
+// package admission's documentation, and a controller that runs as in a pod:
+// the API server reaches it through a Service and trusts it only by what it put
+// into the configurations itself.
+type cluster struct {
+	client.Client
+	config *rest.Config
+	// warnings are those of the API server since the last call of take.
+	warnings *warningLog
+	// stop ends the controller and waits for it.
+	stop func()
+	// readyz is the address of the readiness check.
+	readyz string
+}
+
+type warningLog struct{ bytes.Buffer }
+
+func (w *warningLog) HandleWarningHeaderWithContext(_ context.Context, _ int, _ string, text string) {
+	w.WriteString(text + "\n")
+}
+
+func (w *warningLog) take() string {
+	defer w.Reset()
+	return w.String()
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Fatal("KUBEBUILDER_ASSETS is not set: build a kube-apiserver with `make envtest-assets`, then set it to what `test/cluster/cluster.sh assets` prints (`make unit` does both)")
+	}
+	env := &envtest.Environment{
+		CRDDirectoryPaths:     []string{"../../charts/aipub/files/crds"},
+		ErrorIfCRDPathMissing: true,
+	}
+	// Webhook Services resolve to their endpoints, since nothing routes cluster
+	// addresses here.
+	env.ControlPlane.GetAPIServer().Configure().Append("enable-aggregator-routing", "true")
+	config, err := env.Start()
+	if err != nil {
+		t.Fatalf("start kube-apiserver: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Errorf("stop kube-apiserver: %v", err)
+		}
+	})
+	c := &cluster{config: config, warnings: &warningLog{}}
+	own := rest.CopyConfig(config)
+	own.WarningHandlerWithContext = c.warnings
+	if c.Client, err = client.New(own, client.Options{Scheme: newScheme()}); err != nil {
+		t.Fatal(err)
+	}
+	c.install(t)
+	return c
+}
+
+// install does what the chart does, then runs the controller.
+func (c *cluster) install(t *testing.T) {
+	t.Helper()
+	o := defaultOptions()
+	o.webhookPort, o.metricsAddress = freePort(t), "0"
+	c.readyz = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+	o.healthAddress = c.readyz
+	host, port := outerAddress(t), int32(o.webhookPort)
+
+	c.mustCreate(t, namespace(o.namespace, nil))
+	c.mustCreate(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.certSecret}})
+	c.mustCreate(t, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.webhookService},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "webhook", Port: 443}}},
+	})
+	ready, name := true, "webhook"
+	c.mustCreate(t, &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.webhookService,
+			Labels: map[string]string{discoveryv1.LabelServiceName: o.webhookService}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+	})
+	for _, object := range documentedConfigurations(t, o) {
+		c.mustCreate(t, object)
+	}
+
+	log, err := newLogger(o, testWriter{t})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := newManager(c.config, o, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stopped := false
+	c.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run controller: %v", err)
+		}
+	}
+	t.Cleanup(c.stop)
+	eventually(t, "readiness", func() error { return c.checkReady() })
+}
+
+func (c *cluster) checkReady() error {
+	response, err := http.Get("http://" + c.readyz + "/readyz?verbose")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		var body bytes.Buffer
+		_, _ = body.ReadFrom(response.Body)
+		return errors.New(body.String())
+	}
+	return nil
+}
+
+// documentedConfigurations are the objects in the documentation of package
+// admission, so that what the chart's author reads there is what is tested.
+func documentedConfigurations(t *testing.T, o *options) []client.Object {
+	t.Helper()
+	source, err := os.ReadFile("../../quota/admission/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for line := range strings.Lines(string(source)) {
+		if code, ok := strings.CutPrefix(line, "//\t"); ok {
+			text.WriteString(code)
+		}
+	}
+	names := strings.NewReplacer("NAMESPACE", o.namespace, "SERVICE", o.webhookService)
+	var objects []client.Object
+	for document := range strings.SplitSeq(text.String(), "---\n") {
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(names.Replace(document)), &object.Object); err != nil {
+			t.Fatalf("read the documented configuration: %v\n%s", err, document)
+		}
+		objects = append(objects, &object)
+	}
+	if len(objects) != 2 {
+		t.Fatalf("the documentation has %d objects, want 2", len(objects))
+	}
+	return objects
+}
+
+// outerAddress is an address of this machine that the API server accepts in an
+// EndpointSlice, which loopback is not.
+func outerAddress(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		if ip, _, err := net.ParseCIDR(a.String()); err == nil && ip.To4() != nil && ip.IsGlobalUnicast() {
+			return ip.String()
+		}
+	}
+	t.Fatal("this machine has no IPv4 address but loopback; add one, for example: ip addr add 10.86.0.1/32 dev lo")
+	return ""
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (c *cluster) mustCreate(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), object); err != nil {
+		t.Fatalf("create %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+func namespace(name string, labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+// eventually tries until there is no error, for at most a minute.
+func eventually(t *testing.T, what string, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within a minute: %v", what, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// requireRefused checks that an error is a refusal that says all of parts.
+func requireRefused(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Error("accepted, want a refusal")
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the refusal lacks %q:\n%v", part, err)
+		}
+	}
+}
+
+// testWriter leads the controller's log into the test's.
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Logf("%s", bytes.TrimRight(p, "\n"))
+	return len(p), nil
+}
+
+// convert reads YAML as an object.
+func convert[T any](t *testing.T, text string) *T {
+	t.Helper()
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatalf("read YAML: %v\n%s", err, text)
+	}
+	var out T
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &out); err != nil {
+		t.Fatalf("convert YAML: %v\n%s", err, text)
+	}
+	return &out
+}

@@ -40,7 +40,7 @@ func (p *plan) explainGPU(spec api.PartitionPolicySpec, cut int, on []*keptSeat)
 		lines = append(lines, "layout: "+why)
 	}
 	share := p.shares[cut]
-	lines = append(lines, fmt.Sprintf("even share: cpu %s, memory %s of %s", cores(share.cpu), bytesOf(share.mem), p.zones[c.zone].title()))
+	lines = append(lines, fmt.Sprintf("even share: cpu %s, memory %s of %s", cores(share.cpu), bytesOf(roundMemory(share.mem)), p.zones[c.zone].title()))
 	for i := range p.parts {
 		if line := p.explainSet(i, on); line != "" {
 			lines = append(lines, line)

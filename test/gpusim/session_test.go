@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -35,6 +36,32 @@ func TestInitCounts(t *testing.T) {
 	_, r = d.GetUUID()
 	must(t, "GetUUID with the old handle after Init", r)
 	must(t, "Shutdown", lib.Shutdown())
+}
+
+// TestManyThreads: calls, sessions and changes from many threads at once.
+func TestManyThreads(t *testing.T) {
+	_, lib := open(t, ThreeH200)
+	d := deviceAt(t, lib, 0)
+	migOn(t, d)
+	info := profile(t, d, nvml.GPU_INSTANCE_PROFILE_1_SLICE)
+	var threads sync.WaitGroup
+	for range 8 {
+		threads.Go(func() {
+			for range 500 {
+				_ = lib.Init()
+				if gi, r := d.CreateGpuInstance(&info); r == nvml.SUCCESS {
+					_ = gi.Destroy()
+				} else if r != nvml.ERROR_INSUFFICIENT_RESOURCES {
+					t.Errorf("CreateGpuInstance answered %v", name(r))
+				}
+				_ = lib.Shutdown()
+			}
+		})
+	}
+	threads.Wait()
+	if left, r := d.GetGpuInstanceRemainingCapacity(&info); r != nvml.SUCCESS || left != 7 {
+		t.Errorf("capacity %d, %v after all were destroyed", left, name(r))
+	}
 }
 
 // TestNoMachine: a machine without a driver, or with a broken state file.

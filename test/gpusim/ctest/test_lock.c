@@ -108,7 +108,7 @@ static void no_lost_wakeup(void) {
     seen = m.s->pulse;
     pthread_t poster;
     pthread_create(&poster, NULL, post_one, &m);
-    while (m.s->pulse == seen) gs_wait(m.s, seen, &far);
+    while (__atomic_load_n(&m.s->pulse, __ATOMIC_SEQ_CST) == seen) gs_wait(m.s, seen, &far);
     pthread_join(poster, NULL);
     CHECK(m.s->event_next == 2);
     drop_machine(&m);

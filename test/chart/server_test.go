@@ -26,9 +26,10 @@ import (
 
 // server is a real API server with the chart's objects in it.
 type server struct {
-	config *rest.Config
-	scheme *runtime.Scheme
-	admin  client.Client
+	config     *rest.Config
+	kubeconfig []byte
+	scheme     *runtime.Scheme
+	admin      client.Client
 }
 
 // startServer starts an API server that ends with the test.
@@ -48,7 +49,7 @@ func startServer(t *testing.T) *server {
 			t.Errorf("stop API server: %v", err)
 		}
 	})
-	s := &server{config: config, scheme: runtime.NewScheme()}
+	s := &server{config: config, kubeconfig: env.KubeConfig, scheme: runtime.NewScheme()}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
 		if err := add(s.scheme); err != nil {
 			t.Fatal(err)

@@ -6,13 +6,12 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	_ "time/tzdata" // CronJob time zones, as upstream's apiserver and controller manager have them
-
-	"maps"
 )
 
 func main() {

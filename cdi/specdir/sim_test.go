@@ -265,7 +265,11 @@ func TestMissingNodesKeepASpecFromBeingPublished(t *testing.T) {
 			words:  "/dev/nvidia1",
 		},
 		"the node is a plain file": {
-			damage: func() { _ = os.WriteFile(filepath.Join(n.root, "dev/nvidia1"), nil, 0o600) },
+			damage: func() {
+				node := filepath.Join(n.root, "dev/nvidia1")
+				_ = os.Remove(node)
+				_ = os.WriteFile(node, nil, 0o600)
+			},
 			target: n.target("0b-large-0", "large", gpu.KindWhole, 1),
 			words:  "not a character device",
 		},

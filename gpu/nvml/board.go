@@ -40,18 +40,21 @@ func (b *board) renew(handle gonvml.Device) {
 // f must hand its results out over a channel with room for them, not through
 // captured variables, unless these are read only when WithGPU returns nil.
 func (d *Driver) WithGPU(ctx context.Context, uuid string, f func(gonvml.Device) error) error {
-	b, err := d.board(uuid)
-	if err != nil {
-		return err
+	b := d.known(uuid)
+	if b == nil { // a look-up can take seconds
+		var err error
+		if b, err = call(ctx, d, func() (*board, error) { return d.board(uuid) }); err != nil {
+			return err
+		}
 	}
 	select {
 	case b.lock <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for GPU %s: %w", uuid, ctx.Err())
 	}
-	_, err = await(ctx, func() (struct{}, error) {
+	_, err := await(ctx, func() (struct{}, error) {
 		defer func() { <-b.lock }()
-		return struct{}{}, f(b.device())
+		return during(d, func() (struct{}, error) { return struct{}{}, f(b.device()) })
 	})
 	if err != nil {
 		return fmt.Errorf("GPU %s: %w", uuid, err)
@@ -72,6 +75,23 @@ func locked[T any](ctx context.Context, d *Driver, uuid string, f func(gonvml.De
 		return zero, err
 	}
 	return <-out, nil
+}
+
+// during runs f unless the library is closed, which waits for f. f must not call
+// during.
+func during[T any](d *Driver, f func() (T, error)) (T, error) {
+	d.open.RLock()
+	defer d.open.RUnlock()
+	if d.closed {
+		var zero T
+		return zero, ErrClosed
+	}
+	return f()
+}
+
+// call is await for a call of the library.
+func call[T any](ctx context.Context, d *Driver, f func() (T, error)) (T, error) {
+	return await(ctx, func() (T, error) { return during(d, f) })
 }
 
 // await runs f in a goroutine and waits for it or for ctx.
@@ -96,10 +116,7 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 
 // board returns the GPU's entry, looking its handle up at first use.
 func (d *Driver) board(uuid string) (*board, error) {
-	d.mu.Lock()
-	b := d.boards[uuid]
-	d.mu.Unlock()
-	if b != nil {
+	if b := d.known(uuid); b != nil {
 		return b, nil
 	}
 	handle, ret := d.api.DeviceGetHandleByUUID(uuid)
@@ -107,6 +124,13 @@ func (d *Driver) board(uuid string) (*board, error) {
 		return nil, fmt.Errorf("find GPU %s: %w", uuid, err)
 	}
 	return d.remember(uuid, handle), nil
+}
+
+// known returns the GPU's entry if there is one.
+func (d *Driver) known(uuid string) *board {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.boards[uuid]
 }
 
 // remember stores a handle, unless the GPU is known already.

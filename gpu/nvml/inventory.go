@@ -67,7 +67,7 @@ func (d *Driver) versions(ctx context.Context) (Inventory, int, error) {
 		inv   Inventory
 		count int
 	}
-	r, err := await(ctx, func() (result, error) {
+	r, err := call(ctx, d, func() (result, error) {
 		var r result
 		var ret gonvml.Return
 		if r.inv.DriverVersion, ret = d.api.SystemGetDriverVersion(); ret != gonvml.SUCCESS {
@@ -96,7 +96,7 @@ func (d *Driver) lastAt(index int) string {
 
 // readGPU reads one GPU under its lock.
 func (d *Driver) readGPU(ctx context.Context, index int) (gpu.GPU, error) {
-	uuid, err := await(ctx, func() (string, error) { return d.identify(index) })
+	uuid, err := call(ctx, d, func() (string, error) { return d.identify(index) })
 	if err != nil {
 		return gpu.GPU{}, fmt.Errorf("identify GPU %d: %w", index, err)
 	}

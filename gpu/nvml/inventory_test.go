@@ -229,3 +229,30 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("processes (-want +got):\n%s", diff)
 	}
 }
+
+func TestCloseWaitsForCallsThatWereGivenUp(t *testing.T) {
+	m := gpusim.New(t, gpusim.ThreeH200)
+	m.Activate()
+	d, err := Open(Config{LibraryPath: m.LibraryPath(), Sysfs: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uuid := mustInventory(t, d).GPUs[0].UUID
+	m.Ctl("latency", "DeviceGetMigMode", "200")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := d.Instances(ctx, uuid); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	for range 2 {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := d.Instances(testContext(t), uuid); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, err := d.Inventory(testContext(t)); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}

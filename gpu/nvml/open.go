@@ -23,10 +23,13 @@ type Driver struct {
 	api   gonvml.Interface
 	sysfs string
 
-	mu     sync.Mutex
-	boards map[string]*board // by UUID; only grows
-	byPos  map[int]string    // index → UUID as last read
-	calls  map[string]bool   // symbol → the library has it
+	open   sync.RWMutex // held for reading over each call of the library
+	closed bool
+
+	mu      sync.Mutex
+	boards  map[string]*board // by UUID; only grows
+	byPos   map[int]string    // index → UUID as last read
+	symbols map[string]bool   // symbol → the library has it
 }
 
 // Open loads and initializes the library. Where that is impossible the error
@@ -47,11 +50,11 @@ func Open(c Config) (*Driver, error) {
 		return nil, fmt.Errorf("open %s: %w", path, openError(ret))
 	}
 	return &Driver{
-		api:    api,
-		sysfs:  c.Sysfs,
-		boards: map[string]*board{},
-		byPos:  map[int]string{},
-		calls:  map[string]bool{},
+		api:     api,
+		sysfs:   c.Sysfs,
+		boards:  map[string]*board{},
+		byPos:   map[int]string{},
+		symbols: map[string]bool{},
 	}, nil
 }
 
@@ -71,9 +74,16 @@ func openError(ret gonvml.Return) error {
 	}
 }
 
-// Close gives the library back. The Driver must not be used afterwards, and no
-// call may be unfinished: end Watch and wait for calls that were given up.
+// Close waits for every call that is under way, also those that nobody waits for
+// any more, and gives the library back. Watch must have ended. Later calls
+// answer ErrClosed.
 func (d *Driver) Close() error {
+	d.open.Lock()
+	defer d.open.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
 	if err := check(d.api.Shutdown()); err != nil {
 		return fmt.Errorf("close NVML: %w", err)
 	}
@@ -88,10 +98,10 @@ func (d *Driver) Raw() gonvml.Interface { return d.api }
 func (d *Driver) has(symbol string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known, ok := d.calls[symbol]
+	known, ok := d.symbols[symbol]
 	if !ok {
 		known = d.api.Extensions().LookupSymbol(symbol) == nil
-		d.calls[symbol] = known
+		d.symbols[symbol] = known
 	}
 	return known
 }
@@ -104,6 +114,8 @@ var (
 	ErrLost = errors.New("GPU is lost")
 	// ErrDenied: the process lacks the privilege for the call.
 	ErrDenied = errors.New("no permission")
+	// ErrClosed: this Driver was closed.
+	ErrClosed = errors.New("NVML is closed")
 	// ErrUnloaded: the driver was unloaded or reset as a whole; close this
 	// Driver and open another.
 	ErrUnloaded = errors.New("driver was unloaded")

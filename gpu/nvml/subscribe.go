@@ -153,7 +153,7 @@ func (w *watcher) handle(ctx context.Context, e rawEvent) {
 func (w *watcher) recoveryOf(ctx context.Context, uuid string) recovery {
 	limit, cancel := context.WithTimeout(ctx, w.config.ProbeTimeout)
 	defer cancel()
-	p, err := await(limit, func() (probe, error) { return w.driver.probe(uuid) })
+	p, err := call(limit, w.driver, func() (probe, error) { return w.driver.probe(uuid) })
 	if err != nil {
 		return recovery{}
 	}

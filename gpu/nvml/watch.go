@@ -95,7 +95,7 @@ func (d *Driver) Watch(ctx context.Context, c WatchConfig, emit func(Event)) err
 
 // uuids lists the GPUs that answer.
 func (d *Driver) uuids(ctx context.Context) ([]string, error) {
-	return await(ctx, func() ([]string, error) {
+	return call(ctx, d, func() ([]string, error) {
 		count, ret := d.api.DeviceGetCount()
 		if ret != gonvml.SUCCESS {
 			return nil, fmt.Errorf("count GPUs: %w", check(ret))
@@ -191,7 +191,7 @@ func (w *watcher) startProbe(ctx context.Context, uuid string) {
 	go func() {
 		limit, cancel := context.WithTimeout(ctx, w.config.ProbeTimeout)
 		defer cancel()
-		p, err := await(limit, func() (probe, error) { return w.driver.probe(uuid) })
+		p, err := call(limit, w.driver, func() (probe, error) { return w.driver.probe(uuid) })
 		p.gpu = uuid
 		p.slow = errors.Is(err, context.DeadlineExceeded)
 		p.unloaded = errors.Is(err, ErrUnloaded)

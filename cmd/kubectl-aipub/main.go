@@ -18,18 +18,19 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	code := newApp(streams, version, time.Now).run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
 // run is the whole program: it returns the exit status, 0 or 1, and has printed
 // what went wrong as one sentence.
-func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	root := newRoot(newApp(streams, version, time.Now))
+func (a *app) run(ctx context.Context, args []string) int {
+	root := newRoot(a)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(streams.ErrOut, "error:", explain(err))
+		fmt.Fprintln(a.ErrOut, "error:", explain(err))
 		return 1
 	}
 	return 0

@@ -60,11 +60,13 @@ func (a *app) nodes(ctx context.Context, names []string, out *output) error {
 		return err
 	}
 	a.note(notes...)
-	views, missing := pickNodes(nodeViews(f), names, f)
+	views, missing := pickNodes(nodeViews(f), names, f.nodes.Items != nil)
 	if table, wide := out.table(); !table {
 		err = a.nodeObjects(views, len(names) == 1, out)
-	} else {
+	} else if len(views) > 0 {
 		err = a.nodeTables(views, len(names) > 0 && !wide, out)
+	} else if len(names) == 0 {
+		a.note("no agent has reported on a node and no PartitionPolicy selects one; label the GPU nodes and apply a policy that selects the label")
 	}
 	if err != nil {
 		return err
@@ -95,9 +97,6 @@ func (a *app) nodeObjects(views []nodeView, single bool, out *output) error {
 // nodeTables prints the nodes for people, and why those are not ready that are
 // not.
 func (a *app) nodeTables(views []nodeView, detail bool, out *output) error {
-	if len(views) == 0 {
-		return nil
-	}
 	switch _, wide := out.table(); {
 	case detail:
 		for i, v := range views {
@@ -151,14 +150,14 @@ func nodeViews(f facts) []nodeView {
 
 // pickNodes are the nodes to show: those named, or all that concern AIPub. The
 // error names the ones that do not exist.
-func pickNodes(views []nodeView, names []string, f facts) ([]nodeView, error) {
+func pickNodes(views []nodeView, names []string, nodesRead bool) ([]nodeView, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(views, func(v nodeView) bool {
 			return v.partition == nil && len(v.policies) == 0
 		}), nil
 	}
 	return byName(views, names, func(v nodeView) string { return v.name }, func(name string) error {
-		if f.nodes.Items == nil {
+		if !nodesRead {
 			return fmt.Errorf("node %q has no NodePartition; %s", name, agentHint(name))
 		}
 		var known []string

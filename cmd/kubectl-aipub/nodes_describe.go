@@ -90,12 +90,3 @@ func numaNodes(nodes []api.NUMANode) string {
 	}
 	return strings.Join(words, "; ")
 }
-
-// rejectionWords says which set was refused and why.
-func rejectionWords(r api.Rejection) string {
-	s := r.Reason + ": " + r.Message
-	if r.Set != "" {
-		s = "set " + r.Set + ": " + s
-	}
-	return s
-}

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	api "aipub.io/aipub/api/v1alpha1"
 )
 
 // writePlan prints a plan for people. Nodes for which all is the same are
@@ -30,7 +28,7 @@ func writePlan(p *plan, out *output, w io.Writer) error {
 		}
 		fmt.Fprintf(w, "\n%s: %s", nodesTitle(g.names), g.body)
 	}
-	section(w, "Refused", refusedLines(p))
+	section(w, "Refused", rejectionLines(p.Refused))
 	section(w, "Must be given back before a GPU can be cut anew", waitLines(p))
 	section(w, "Keep what they hold until they end", leavingLines(p))
 	section(w, "Less than the GPUs could hold", lostLines(p))
@@ -192,31 +190,6 @@ func whyLines(n plannedNode) []string {
 	}
 	for _, r := range n.Absent {
 		lines = append(lines, "no "+r.Set+": "+r.Message)
-	}
-	return lines
-}
-
-// refusedLines are the rejections; what several nodes say alike is said once.
-func refusedLines(p *plan) []string {
-	var lines []string
-	more := map[string]int{}
-	key := func(r api.Rejection) string {
-		return strings.Join([]string{r.Set, r.Reason, strings.ReplaceAll(r.Message, "node "+r.Node, "node")}, "\x00")
-	}
-	for _, r := range p.Refused {
-		more[key(r)]++
-	}
-	for _, r := range p.Refused {
-		k := key(r)
-		if more[k] == 0 {
-			continue
-		}
-		line := rejectionOnNode(r)
-		if n := more[k] - 1; n > 0 {
-			line += fmt.Sprintf(" (the same on %s more)", plural(n, "node"))
-		}
-		more[k] = 0
-		lines = append(lines, line)
 	}
 	return lines
 }

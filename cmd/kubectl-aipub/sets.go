@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -92,6 +93,9 @@ func (a *app) setObjects(sets []api.ResourceSet, single bool, out *output) error
 }
 
 func (a *app) setTables(sets []api.ResourceSet, f facts, detail bool, out *output) error {
+	if len(sets) == 0 && !detail {
+		a.note("there are no sets; a PartitionPolicy defines them, and kubectl get partitionpolicies says what became of it")
+	}
 	if detail {
 		for i, s := range sets {
 			if i > 0 {
@@ -146,7 +150,8 @@ func trimPrefixes(names []string) []string {
 	return out
 }
 
-// setNotes say why sets are not ready, and which the policies could not give.
+// setNotes say why sets are not ready, why policies are not, and which sets these
+// could not give.
 func setNotes(sets []api.ResourceSet, f facts) []string {
 	var notes []string
 	for _, s := range sets {
@@ -154,22 +159,26 @@ func setNotes(sets []api.ResourceSet, f facts) []string {
 			notes = append(notes, fmt.Sprintf("set %s is not ready: %s", s.Name, orElse(c.Message, c.Reason)))
 		}
 	}
-	have := func(name string) bool {
-		return slices.ContainsFunc(f.sets.Items, func(s api.ResourceSet) bool { return s.Name == name })
-	}
 	for _, p := range f.policies.Items {
-		for _, r := range p.Status.Rejections {
-			if !have(r.Set) {
-				notes = append(notes, fmt.Sprintf("policy %s: %s", p.Name, rejectionOnNode(r)))
-			}
+		rejected := missingSets(p, f.sets.Items)
+		c := meta.FindStatusCondition(p.Status.Conditions, api.ConditionReady)
+		if c != nil && c.Status != metav1.ConditionTrue && len(rejected) == 0 {
+			notes = append(notes, fmt.Sprintf("policy %s is not ready: %s", p.Name, orElse(c.Message, c.Reason)))
+		}
+		for _, line := range rejectionLines(rejected) {
+			notes = append(notes, fmt.Sprintf("policy %s: %s", p.Name, line))
 		}
 	}
 	return notes
 }
 
-func rejectionOnNode(r api.Rejection) string {
-	if r.Node == "" {
-		return rejectionWords(r)
+// missingSets are a policy's rejections of sets that exist nowhere.
+func missingSets(p api.PartitionPolicy, sets []api.ResourceSet) []api.Rejection {
+	var out []api.Rejection
+	for _, r := range p.Status.Rejections {
+		if !slices.ContainsFunc(sets, func(s api.ResourceSet) bool { return s.Name == r.Set }) {
+			out = append(out, r)
+		}
 	}
-	return "node " + r.Node + ": " + rejectionWords(r)
+	return out
 }

@@ -131,6 +131,9 @@ func setItems(list runtime.Object, kind schema.GroupVersionKind, items []runtime
 	for _, o := range items {
 		o.GetObjectKind().SetGroupVersionKind(kind)
 	}
+	if items == nil {
+		items = []runtime.Object{}
+	}
 	if err := meta.SetList(list, items); err != nil {
 		return fmt.Errorf("list %s: %w", kind.Kind, err)
 	}

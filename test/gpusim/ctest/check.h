@@ -13,16 +13,16 @@
 
 extern int checks_passed, checks_failed;
 
-#define CHECK(cond, ...)                                                     \
-    do {                                                                     \
-        if (cond) {                                                          \
-            checks_passed++;                                                 \
-            break;                                                           \
-        }                                                                    \
-        checks_failed++;                                                     \
-        printf("%s:%d: %s:", __FILE__, __LINE__, #cond);                    \
-        printf(" " __VA_ARGS__);                                              \
-        putchar('\n');                                                       \
+#define CHECK(cond, ...)                                 \
+    do {                                                 \
+        if (cond) {                                      \
+            checks_passed++;                             \
+            break;                                       \
+        }                                                \
+        checks_failed++;                                 \
+        printf("%s:%d: %s:", __FILE__, __LINE__, #cond); \
+        printf(" " __VA_ARGS__);                         \
+        putchar('\n');                                   \
     } while (0)
 
 // make_machine creates a machine from a description in a new directory and

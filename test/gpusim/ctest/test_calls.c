@@ -21,12 +21,14 @@ static void old_structs(void) {
     nvmlComputeInstanceInfo_t info;
     CHECK(nvmlDeviceGetHandleByIndex_v2(0, &d) == NVML_SUCCESS);
     memset(&pci, 0x5a, sizeof pci);
-    CHECK(nvmlDeviceGetPciInfo_v2(d, &pci) == NVML_SUCCESS && pci.busId[0] == 0x5a && !strcmp(pci.busIdLegacy, "0000:0A:00.0"));
+    CHECK(nvmlDeviceGetPciInfo_v2(d, &pci) == NVML_SUCCESS && pci.busId[0] == 0x5a &&
+          !strcmp(pci.busIdLegacy, "0000:0A:00.0"));
     CHECK(nvmlDeviceSetMigMode(d, 1, &on) == NVML_SUCCESS && on == NVML_SUCCESS);
     CHECK(nvmlDeviceCreateGpuInstance(d, 19, &gi) == NVML_SUCCESS);
     CHECK(nvmlGpuInstanceCreateComputeInstance(gi, 0, &ci) == NVML_SUCCESS);
     memset(&info, 0x5a, sizeof info);
-    CHECK(nvmlComputeInstanceGetInfo(ci, &info) == NVML_SUCCESS && info.placement.size == 0x5a5a5a5a && info.device == d);
+    CHECK(nvmlComputeInstanceGetInfo(ci, &info) == NVML_SUCCESS && info.placement.size == 0x5a5a5a5a &&
+          info.device == d);
     CHECK(nvmlComputeInstanceGetInfo_v2(ci, &info) == NVML_SUCCESS && info.placement.size == 1 && info.device != d);
 }
 
@@ -68,8 +70,10 @@ static void shutdown_ends_wait(struct gs_machine *m) {
 }
 
 static void names(void) {
-    CHECK(gs_call_matches(CALL_nvmlDeviceGetCount_v2, "DeviceGetCount") && gs_call_matches(CALL_nvmlDeviceGetCount, "DeviceGetCount"));
-    CHECK(gs_call_matches(CALL_nvmlDeviceGetCount_v2, "nvmlDeviceGetCount_v2") && !gs_call_matches(CALL_nvmlDeviceGetCount, "nvmlDeviceGetCount_v2"));
+    CHECK(gs_call_matches(CALL_nvmlDeviceGetCount_v2, "DeviceGetCount") &&
+          gs_call_matches(CALL_nvmlDeviceGetCount, "DeviceGetCount"));
+    CHECK(gs_call_matches(CALL_nvmlDeviceGetCount_v2, "nvmlDeviceGetCount_v2") &&
+          !gs_call_matches(CALL_nvmlDeviceGetCount, "nvmlDeviceGetCount_v2"));
     CHECK(!gs_call_matches(CALL_nvmlDeviceGetCpuAffinityWithinScope, "DeviceGetCpuAffinity"));
     CHECK(gs_return_code("IN_USE") == 19 && gs_return_code("NVML_ERROR_IN_USE") == 19 && gs_return_code("19") == 19);
     CHECK(gs_return_code("BUSY") == -1 && gs_return_code("") == -1 && gs_return_code("31") == -1);
@@ -77,7 +81,10 @@ static void names(void) {
 
 // A client registered as real ends with its process; a reused pid is another.
 static void real_clients(struct gs_machine *m) {
-    struct gs_process p = {.pid = (uint32_t)getpid(), .gi = GS_NONE, .ci = GS_NONE, .start_time = gs_process_start_time((uint32_t)getpid())};
+    struct gs_process p = {.pid = (uint32_t)getpid(),
+                           .gi = GS_NONE,
+                           .ci = GS_NONE,
+                           .start_time = gs_process_start_time((uint32_t)getpid())};
     struct gs_gpu *g = &m->s->gpu[1];
     CHECK(p.start_time > 0);
     CHECK(gs_process_add(g, &p) == NVML_SUCCESS && gs_process_count(g, GS_NONE, GS_NONE) == 1);

@@ -27,7 +27,8 @@ static void refusals(void) {
     refused("[gpu]\nmodel = T4\nmig = perhaps\n", "allowed are yes and no");
     refused("[gpu]\nmodel = A30-24\nmig-activation = now\n", "allowed are auto and reset");
     refused("[gpu]\nmodel = T4\nnuma-node = 64\n", "numa-node = \"64\": allowed are 0 to 63 and none");
-    refused("[gpu]\nmodel = T4\ncount = 3\nnuma-node = 0, 1\n", "numa-node lists 2 values for count = 3: write one or 3");
+    refused("[gpu]\nmodel = T4\ncount = 3\nnuma-node = 0, 1\n",
+            "numa-node lists 2 values for count = 3: write one or 3");
     refused("[gpu]\nmodel = T4\ncount = 2\nserial = 1\n", "serial lists 1 values for count = 2: write 2");
     refused("[gpu]\nmodel = T4\npci-bus-id = 18:00.0\n", "write DOMAIN:BUS:DEVICE.0 in hex");
     refused("[gpu]\nmodel = T4\npci-bus-id = 0000:18:00.1\n", "pci-bus-id = \"0000:18:00.1\"");

@@ -132,7 +132,8 @@ static void foreign(void) {
     char why[PATH_MAX + 200];
     make_machine(&m, two);
     m.s->version++;
-    CHECK(gs_machine_open(&n, m.dir, why, sizeof why) == GS_OPEN_FOREIGN && strstr(why, "this build wants version"), "%s", why);
+    CHECK(gs_machine_open(&n, m.dir, why, sizeof why) == GS_OPEN_FOREIGN && strstr(why, "this build wants version"),
+          "%s", why);
     m.s->version--;
     CHECK(truncate(strcat(strcpy(why, m.dir), "/state"), sizeof(struct gs_state) - 1) == 0);
     CHECK(gs_machine_open(&n, m.dir, why, sizeof why) == GS_OPEN_FOREIGN, "%s", why);

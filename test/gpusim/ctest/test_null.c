@@ -26,14 +26,16 @@ void test_null(void) {
     make_machine(&m, "[gpu]\nmodel = H200-141\n");
     for (int i = 0; i < NVML_CALL_COUNT; i++) {
         if (i <= CALL_nvmlInitWithFlags) continue;
-        CHECK(calls[i](NULL, NULL, NULL, NULL, NULL) == NVML_ERROR_UNINITIALIZED, "%s before nvmlInit", gs_call_name(i));
+        CHECK(calls[i](NULL, NULL, NULL, NULL, NULL) == NVML_ERROR_UNINITIALIZED, "%s before nvmlInit",
+              gs_call_name(i));
     }
     CHECK(nvmlInit_v2() == NVML_SUCCESS);
     for (int i = 0; i < NVML_CALL_COUNT; i++) {
         if (i <= CALL_nvmlInitWithFlags || i == CALL_nvmlShutdown) continue;
         CHECK(calls[i](NULL, NULL, NULL, NULL, NULL) != NVML_SUCCESS, "%s took NULL", gs_call_name(i));
         nvmlReturn_t r = calls[i](zero + 128, NULL, NULL, NULL, NULL);
-        CHECK(r != NVML_SUCCESS || takes_buffer(i), "%s took a handle that is not ours: %s", gs_call_name(i), gs_return_name(r));
+        CHECK(r != NVML_SUCCESS || takes_buffer(i), "%s took a handle that is not ours: %s", gs_call_name(i),
+              gs_return_name(r));
     }
     CHECK(nvmlShutdown() == NVML_SUCCESS && nvmlShutdown() == NVML_ERROR_UNINITIALIZED);
     drop_machine(&m);

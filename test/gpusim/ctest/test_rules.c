@@ -20,8 +20,7 @@ static void check_profile(const struct gs_model *m, const struct gs_profile *p) 
     CHECK(!strcmp(expect, p->name), "%s %s: tools would say %s", m->key, p->name, expect);
     CHECK(p->sms <= m->sms && p->compute <= m->compute && p->size <= m->memory, "%s %s", m->key, p->name);
     for (unsigned s = 0; s < GS_MAX_SLICES; s++)
-        if (p->starts >> s & 1)
-            CHECK(s % p->size == 0 && s + p->size <= m->memory, "%s %s at %u", m->key, p->name, s);
+        if (p->starts >> s & 1) CHECK(s % p->size == 0 && s + p->size <= m->memory, "%s %s at %u", m->key, p->name, s);
     CHECK(p->max == 1 || p->max == __builtin_popcount(p->starts), "%s %s", m->key, p->name);
     CHECK(gs_profile_by_id(m, p->driver_id) == p, "%s: driver id %u is not unique", m->key, p->driver_id);
     CHECK(gs_profile_by_enum(m, p->nvml_enum) == p, "%s: enum %u is not unique", m->key, p->nvml_enum);
@@ -35,7 +34,8 @@ static void check_compute(const struct gs_model *m, const struct gs_profile *p) 
         if (!gs_ci_profile(m, p, e, &c)) continue;
         whole += c.slices == p->compute;
         CHECK(c.id == e && c.max == __builtin_popcount(c.starts));
-        CHECK(c.max * c.slices <= p->compute && c.max * c.sms <= p->sms + m->slice_sms, "%s %s %uc", m->key, p->name, c.slices);
+        CHECK(c.max * c.slices <= p->compute && c.max * c.sms <= p->sms + m->slice_sms, "%s %s %uc", m->key, p->name,
+              c.slices);
     }
     CHECK(whole == 1, "%s %s: no whole compute instance", m->key, p->name);
 }

@@ -38,7 +38,7 @@ static void sync_instance(const char *gpu_dir, uint32_t minor, uint32_t id, stru
     if (gi) put_access(dir, gs_caps_minor(minor, id, GS_NONE));
     for (uint32_t c = 0; c < GS_MAX_CIS; c++) {
         snprintf(sub, sizeof sub, "%.3500s/ci%u", dir, c);
-        gi && gs_ci_find(gi, c) ? put_access(sub, gs_caps_minor(minor, id, c)) : drop_access(sub);
+        gi &&gs_ci_find(gi, c) ? put_access(sub, gs_caps_minor(minor, id, c)) : drop_access(sub);
     }
     if (!gi) drop_access(dir);
 }

@@ -8,10 +8,10 @@
 #include "machine.h"
 
 enum {
-    GS_GI_IDS = 15,             // 0..14
-    GS_CAP_CONFIG = 1,          // minor of mig/config
-    GS_CAP_MONITOR = 2,         // minor of mig/monitor
-    GS_CAPS_MAJOR = 236,        // a driver gets dynamic majors; these are ours
+    GS_GI_IDS = 15,      // 0..14
+    GS_CAP_CONFIG = 1,   // minor of mig/config
+    GS_CAP_MONITOR = 2,  // minor of mig/monitor
+    GS_CAPS_MAJOR = 236, // a driver gets dynamic majors; these are ours
     GS_UVM_MAJOR = 511,
     GS_GPU_MAJOR = 195,
 };

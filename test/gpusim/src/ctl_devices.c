@@ -20,7 +20,8 @@ static int node(const char *dev, const char *name, mode_t mode, unsigned major, 
     if (!stat(path, &st) && S_ISCHR(st.st_mode) && st.st_rdev == makedev(major, minor)) return 0;
     unlink(path);
     if (mknod(path, S_IFCHR | mode, makedev(major, minor)) || chmod(path, mode))
-        return ctl_refuse("make device node %s: %s (needs CAP_MKNOD; --devices no leaves nodes out)", path, strerror(errno));
+        return ctl_refuse("make device node %s: %s (needs CAP_MKNOD; --devices no leaves nodes out)", path,
+                          strerror(errno));
     return 0;
 }
 
@@ -44,8 +45,10 @@ static int instance_nodes(const char *dev, struct gs_gpu *g) {
         if (gi && cap_node(dev, minor, 0444)) return -1;
         for (uint32_t c = 0; c < GS_MAX_CIS; c++) {
             minor = gs_caps_minor(g->spec.minor, id, c);
-            if (!gi || !gs_ci_find(gi, c)) drop_cap(dev, minor);
-            else if (cap_node(dev, minor, 0444)) return -1;
+            if (!gi || !gs_ci_find(gi, c))
+                drop_cap(dev, minor);
+            else if (cap_node(dev, minor, 0444))
+                return -1;
         }
     }
     return 0;

@@ -74,7 +74,7 @@ static int for_calls(struct ctl_args *a, void (*set)(struct gs_fault *, const vo
 }
 
 static void set_latency(struct gs_fault *f, const void *ms) {
-    f->latency_ms = (uint32_t)*(const unsigned long *)ms;
+    f->latency_ms = (uint32_t) * (const unsigned long *)ms;
 }
 
 int ctl_latency(struct ctl_args *a) {
@@ -94,7 +94,9 @@ int ctl_fail(struct ctl_args *a) {
     struct gs_fault f = {.code = gs_return_code(a->word[1]), .times = GS_ALWAYS};
     unsigned long n;
     const char *times = ctl_option(a, "times", NULL);
-    if (f.code < 0) return ctl_usage("CODE \"%s\": write a name of NVML like IN_USE, GPU_IS_LOST, SUCCESS, or its number", a->word[1]);
+    if (f.code < 0)
+        return ctl_usage("CODE \"%s\": write a name of NVML like IN_USE, GPU_IS_LOST, SUCCESS, or its number",
+                         a->word[1]);
     if (times) {
         if (ctl_number("--times", times, 1000000, &n)) return CTL_USAGE;
         f.times = (uint32_t)n;

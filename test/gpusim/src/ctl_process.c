@@ -72,7 +72,8 @@ static int apply(struct gs_machine *m, struct ctl_args *a) {
     if (!add) return ctl_refuse("process %u is no client of %s", p.pid, device);
     if (r == NVML_ERROR_NOT_FOUND)
         return ctl_refuse(g->v.mig_mode ? "device %s: no such instance; in MIG mode name one as GPU/GI/CI"
-                                        : "device %s: MIG mode is off; name the GPU alone", device);
+                                        : "device %s: MIG mode is off; name the GPU alone",
+                          device);
     return ctl_refuse("device %s: %s: its memory or the %d clients that a GPU may have are used up", device,
                       gs_return_name(r), GS_MAX_PROCESSES);
 }

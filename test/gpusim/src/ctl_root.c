@@ -102,7 +102,8 @@ static void put_gpu(struct root *r, const struct gs_gpu *g) {
     char bus[16], path[PATH_MAX];
     snprintf(bus, sizeof bus, "%04x:%02x:%02x.0", s->domain & 0xffff, s->bus & 0xff, s->device & 0x1f);
     put(r, below(r, path, "proc/driver/nvidia/gpus/%s/information", bus),
-        "Model: \t\t %s\nIRQ:   \t\t %u\nGPU UUID: \t %s\nBus Type: \t PCIe\nBus Location: \t %s\nDevice Minor: \t %u\n",
+        "Model: \t\t %s\nIRQ:   \t\t %u\nGPU UUID: \t %s\nBus Type: \t PCIe\nBus Location: \t %s\nDevice Minor: \t "
+        "%u\n",
         m->name, 100 + s->minor, s->uuid, bus, s->minor);
     put(r, below(r, path, "sys/bus/pci/devices/%s/numa_node", bus), "%d\n", (int)s->numa_node); // GS_NONE is -1
     put(r, below(r, path, "sys/bus/pci/devices/%s/vendor", bus), "0x10de\n");
@@ -156,9 +157,11 @@ static int absolute(const char *path, char out[GS_PATH_SIZE]) {
 static int lay(struct gs_machine *m, struct ctl_args *a) {
     struct root r = {.s = m->s};
     char dev[GS_PATH_SIZE], fallback[PATH_MAX];
-    if (absolute(a->word[0], r.dir)) return ctl_refuse("%s: a root's path has at most %d characters", a->word[0], GS_PATH_SIZE - 1);
+    if (absolute(a->word[0], r.dir))
+        return ctl_refuse("%s: a root's path has at most %d characters", a->word[0], GS_PATH_SIZE - 1);
     snprintf(fallback, sizeof fallback, "%s/dev", r.dir);
-    if (absolute(ctl_option(a, "dev", fallback), dev)) return ctl_refuse("--dev: at most %d characters", GS_PATH_SIZE - 1);
+    if (absolute(ctl_option(a, "dev", fallback), dev))
+        return ctl_refuse("--dev: at most %d characters", GS_PATH_SIZE - 1);
     put_library(&r, "libnvidia-ml");
     put_library(&r, "libcuda");
     put_library(&r, "libnvidia-ptxjitcompiler");

@@ -21,7 +21,8 @@ static int enter(const char *root) {
     char from[GS_PATH_SIZE + 32];
     snprintf(from, sizeof from, "%s/proc/driver", root);
     if (unshare(CLONE_NEWNS)) return ctl_refuse("make a mount namespace: %s (needs CAP_SYS_ADMIN)", strerror(errno));
-    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL)) return ctl_refuse("make mounts private: %s", strerror(errno));
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+        return ctl_refuse("make mounts private: %s", strerror(errno));
     if (mount(from, "/proc/driver", NULL, MS_BIND, NULL))
         return ctl_refuse("bind %s on /proc/driver: %s", from, strerror(errno));
     return 0;
@@ -37,7 +38,8 @@ int ctl_run(struct ctl_args *a) {
     ctl_close(&m);
     if (!*root) return ctl_refuse("the machine has no root: `gpusim install-root` lays one");
     snprintf(libs, sizeof libs, "%s/usr/lib/x86_64-linux-gnu", root);
-    if (setenv("GPUSIM_DIR", a->dir, 1) || setenv("LD_LIBRARY_PATH", libs, 1)) return ctl_refuse("set environment: %s", strerror(errno));
+    if (setenv("GPUSIM_DIR", a->dir, 1) || setenv("LD_LIBRARY_PATH", libs, 1))
+        return ctl_refuse("set environment: %s", strerror(errno));
     if ((code = enter(root))) return code;
     execvp(a->rest[0], a->rest);
     return ctl_refuse("run %s: %s", a->rest[0], strerror(errno));

@@ -48,8 +48,10 @@ static void print_faults(const struct gs_state *s) {
     for (int i = 0; i < NVML_CALL_COUNT; i++) {
         const struct gs_fault *f = &s->fault[i];
         if (f->latency_ms) printf("latency %s %u ms\n", gs_call_name(i), f->latency_ms);
-        if (f->times == GS_ALWAYS) printf("fail    %s %s always\n", gs_call_name(i), gs_return_name(f->code));
-        else if (f->times) printf("fail    %s %s %u more times\n", gs_call_name(i), gs_return_name(f->code), f->times);
+        if (f->times == GS_ALWAYS)
+            printf("fail    %s %s always\n", gs_call_name(i), gs_return_name(f->code));
+        else if (f->times)
+            printf("fail    %s %s %u more times\n", gs_call_name(i), gs_return_name(f->code), f->times);
     }
 }
 
@@ -57,14 +59,18 @@ void ctl_print_table(const struct gs_machine *m) {
     const struct gs_state *s = m->s;
     printf("%s: driver %s, boot %llu (%s)\n", s->machine.name, s->machine.driver_version, (unsigned long long)s->boot,
            s->boot_id);
-    printf("%-4s %-10s %-41s %-13s %-5s %-17s %-9s %s\n", "GPU", "MODEL", "UUID", "BUS", "NUMA", "MIG", "HEALTH", "BUSY");
+    printf("%-4s %-10s %-41s %-13s %-5s %-17s %-9s %s\n", "GPU", "MODEL", "UUID", "BUS", "NUMA", "MIG", "HEALTH",
+           "BUSY");
     for (uint32_t i = 0; i < s->machine.gpu_count; i++) {
         const struct gs_gpu *g = &s->gpu[i];
         char numa[12] = "-";
         if (g->spec.numa_node != GS_NONE) snprintf(numa, sizeof numa, "%u", g->spec.numa_node);
         printf("%-4u %-10s %-41s %04x:%02x:%02x.0  %-5s %-17s %-9s %u%%\n", i, g->spec.model, g->spec.uuid,
                g->spec.domain, g->spec.bus, g->spec.device, numa, mode_of(g),
-               g->v.lost ? "lost" : g->v.recovery_action ? actions[g->v.recovery_action] : "ok", g->v.util_gpu);
+               g->v.lost              ? "lost"
+               : g->v.recovery_action ? actions[g->v.recovery_action]
+                                      : "ok",
+               g->v.util_gpu);
         print_instances(g);
         print_clients(g);
     }
@@ -76,8 +82,10 @@ static void json_string(const char *s) {
     putchar('"');
     for (; *s; s++) {
         if (*s == '"' || *s == '\\') putchar('\\');
-        if ((unsigned char)*s < 0x20) printf("\\u%04x", *s);
-        else putchar(*s);
+        if ((unsigned char)*s < 0x20)
+            printf("\\u%04x", *s);
+        else
+            putchar(*s);
     }
     putchar('"');
 }
@@ -91,14 +99,14 @@ static void json_instances(const struct gs_gpu *g) {
     for (int i = 0; i < GS_MAX_GIS; i++) {
         const struct gs_gpu_instance *gi = &g->v.gi[i];
         if (!gi->used) continue;
-        printf("%s{\"id\":%u,\"profile\":\"%s\",\"profileID\":%u,\"start\":%u,\"size\":%u,\"computeInstances\":[", comma,
-               gi->id, profile_name(g, gi), gi->profile, gi->start, gi->size);
+        printf("%s{\"id\":%u,\"profile\":\"%s\",\"profileID\":%u,\"start\":%u,\"size\":%u,\"computeInstances\":[",
+               comma, gi->id, profile_name(g, gi), gi->profile, gi->start, gi->size);
         const char *inner = "";
         for (int k = 0; k < GS_MAX_CIS; k++) {
             const struct gs_compute_instance *ci = &gi->ci[k];
             if (!ci->used) continue;
-            printf("%s{\"id\":%u,\"profileID\":%u,\"start\":%u,\"size\":%u,\"uuid\":\"%s\"}", inner, ci->id, ci->profile,
-                   ci->start, ci->size, ci->uuid);
+            printf("%s{\"id\":%u,\"profileID\":%u,\"start\":%u,\"size\":%u,\"uuid\":\"%s\"}", inner, ci->id,
+                   ci->profile, ci->start, ci->size, ci->uuid);
             inner = ",";
         }
         printf("]}");

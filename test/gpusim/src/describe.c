@@ -57,7 +57,8 @@ int gs_describe(const char *file, const char *text, struct gs_description *d, ch
         size_t n = strcspn(text, "\n");
         char line[1024];
         r.line++;
-        if (n >= sizeof line) return gs_bad(&r, "the line has %zu characters: at most %zu are read", n, sizeof line - 1);
+        if (n >= sizeof line)
+            return gs_bad(&r, "the line has %zu characters: at most %zu are read", n, sizeof line - 1);
         memcpy(line, text, n);
         line[n] = 0;
         if (read_line(&r, line)) return -1;

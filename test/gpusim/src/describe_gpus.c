@@ -11,8 +11,8 @@
 
 // at points the reader's line at the key that a message is about.
 static void at(struct gs_reader *r, const char *key) {
-    static const char *const order[] = {"model", "count", "memory", "numa-node", "pci-bus-id", "uuid",
-                                        "serial", "minor", "mig", "mig-activation", "ecc"};
+    static const char *const order[] = {"model",  "count", "memory", "numa-node",      "pci-bus-id", "uuid",
+                                        "serial", "minor", "mig",    "mig-activation", "ecc"};
     r->line = r->gpu.line;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (!strcmp(order[i], key) && r->gpu.key_line[i]) r->line = r->gpu.key_line[i];
@@ -39,7 +39,8 @@ static int element(struct gs_reader *r, const char *key, const char *list, unsig
     list += strspn(list, " \t");
     size_t len = strcspn(list, ",");
     while (len && (list[len - 1] == ' ' || list[len - 1] == '\t')) len--;
-    if (!len || len >= size) return gs_bad(r, "%s = \"%.*s\": write 1 to %zu characters", key, (int)len, list, size - 1);
+    if (!len || len >= size)
+        return gs_bad(r, "%s = \"%.*s\": write 1 to %zu characters", key, (int)len, list, size - 1);
     memcpy(out, list, len);
     out[len] = 0;
     return 0;
@@ -58,7 +59,8 @@ static int read_memory(struct gs_reader *r, const struct gs_model *m, uint32_t *
     for (int i = 0; i < m->profile_count; i++)
         if (m->profiles[i].memory_mib > need) need = m->profiles[i].memory_mib;
     if (*mib < need)
-        return gs_bad(r, "memory = \"%s\": model %s needs at least %uMiB for its profiles", r->gpu.memory, m->key, need);
+        return gs_bad(r, "memory = \"%s\": model %s needs at least %uMiB for its profiles", r->gpu.memory, m->key,
+                      need);
     return 0;
 }
 
@@ -75,8 +77,8 @@ static int read_flag(struct gs_reader *r, const char *key, const char *text, con
 static int read_bus(struct gs_reader *r, const char *text, struct gs_gpu_spec *g) {
     unsigned domain, bus, device, function;
     char rest;
-    if (sscanf(text, "%x:%x:%x.%x%c", &domain, &bus, &device, &function, &rest) != 4 || domain > 0xffff ||
-        bus > 0xff || device > 0x1f || function)
+    if (sscanf(text, "%x:%x:%x.%x%c", &domain, &bus, &device, &function, &rest) != 4 || domain > 0xffff || bus > 0xff ||
+        device > 0x1f || function)
         return gs_bad(r, "pci-bus-id = \"%s\": write DOMAIN:BUS:DEVICE.0 in hex, like 0000:18:00.0", text);
     g->domain = domain, g->bus = bus, g->device = device;
     return 0;
@@ -85,7 +87,8 @@ static int read_bus(struct gs_reader *r, const char *text, struct gs_gpu_spec *g
 static int read_uuid(struct gs_reader *r, const char *text, struct gs_gpu_spec *g) {
     int ok = strlen(text) == 40 && !strncmp(text, "GPU-", 4);
     for (int i = 0; ok && i < 36; i++)
-        ok = i == 8 || i == 13 || i == 18 || i == 23 ? text[4 + i] == '-' : strchr("0123456789abcdef", text[4 + i]) != NULL;
+        ok = i == 8 || i == 13 || i == 18 || i == 23 ? text[4 + i] == '-'
+                                                     : strchr("0123456789abcdef", text[4 + i]) != NULL;
     if (!ok) return gs_bad(r, "uuid = \"%s\": write GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx in lower case hex", text);
     strcpy(g->uuid, text);
     return 0;
@@ -122,8 +125,10 @@ static int read_identity(struct gs_reader *r, unsigned i, unsigned count, struct
     struct gs_gpu_section *s = &r->gpu;
     char text[64];
     unsigned long n;
-    if (*s->numa && (element(r, "numa-node", s->numa, i, count, 1, text, sizeof text) || read_numa(r, text, g))) return -1;
-    if (*s->bus && (element(r, "pci-bus-id", s->bus, i, count, 0, text, sizeof text) || read_bus(r, text, g))) return -1;
+    if (*s->numa && (element(r, "numa-node", s->numa, i, count, 1, text, sizeof text) || read_numa(r, text, g)))
+        return -1;
+    if (*s->bus && (element(r, "pci-bus-id", s->bus, i, count, 0, text, sizeof text) || read_bus(r, text, g)))
+        return -1;
     if (*s->uuid && (element(r, "uuid", s->uuid, i, count, 0, text, sizeof text) || read_uuid(r, text, g))) return -1;
     if (*s->serial && element(r, "serial", s->serial, i, count, 0, g->serial, sizeof g->serial)) return -1;
     if (!*s->minor) return 0;
@@ -156,11 +161,13 @@ static int add_gpus(struct gs_reader *r) {
         read_flag(r, "ecc", r->gpu.ecc, "on", "off", &g.ecc))
         return -1;
     at(r, "mig");
-    if (g.mig_capable && !m->compute) return gs_bad(r, "mig = \"yes\": model %s has no MIG, only no is allowed", m->key);
+    if (g.mig_capable && !m->compute)
+        return gs_bad(r, "mig = \"yes\": model %s has no MIG, only no is allowed", m->key);
     at(r, "count");
     unsigned room = GS_MAX_GPUS - r->d->machine.gpu_count;
     if (*r->gpu.count && (number(r->gpu.count, room, &count) || !count))
-        return gs_bad(r, "count = \"%s\": allowed are 1 to %u (a machine has at most %d GPUs)", r->gpu.count, room, GS_MAX_GPUS);
+        return gs_bad(r, "count = \"%s\": allowed are 1 to %u (a machine has at most %d GPUs)", r->gpu.count, room,
+                      GS_MAX_GPUS);
     if (count > room) return gs_bad(r, "more than %d GPUs: a machine has at most that many", GS_MAX_GPUS);
     for (unsigned i = 0; i < count; i++) {
         default_identity(&r->d->machine, r->d->machine.gpu_count, &g);

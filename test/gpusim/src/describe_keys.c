@@ -46,13 +46,14 @@ static int set_machine_key(struct gs_reader *r, const char *key, const char *val
         strcpy(m->name, value);
         return 0;
     }
-    if (!strcmp(key, "driver-version"))
-        return version_text(r, key, value, m->driver_version, sizeof m->driver_version);
+    if (!strcmp(key, "driver-version")) return version_text(r, key, value, m->driver_version, sizeof m->driver_version);
     if (!strcmp(key, "nvml-version")) return version_text(r, key, value, m->nvml_version, sizeof m->nvml_version);
     if (!strcmp(key, "require-root")) return yes_no(r, key, value, &m->require_root);
     if (strcmp(key, "cuda-version"))
-        return gs_bad(r, "key \"%s\" is unknown in [machine]: allowed are name, driver-version, nvml-version, "
-                         "cuda-version, require-root", key);
+        return gs_bad(r,
+                      "key \"%s\" is unknown in [machine]: allowed are name, driver-version, nvml-version, "
+                      "cuda-version, require-root",
+                      key);
     unsigned major, minor;
     char rest;
     if (sscanf(value, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 || minor > 9)
@@ -67,12 +68,15 @@ struct gpu_key {
     size_t offset, size;
 };
 
-#define KEY(name, field) {name, offsetof(struct gs_gpu_section, field), sizeof(((struct gs_gpu_section *)0)->field)}
+#define KEY(name, field) \
+    { name, offsetof(struct gs_gpu_section, field), sizeof(((struct gs_gpu_section *)0)->field) }
 static const struct gpu_key gpu_keys[] = {
-    KEY("model", model), KEY("count", count),   KEY("memory", memory),
-    KEY("numa-node", numa), KEY("pci-bus-id", bus), KEY("uuid", uuid),
-    KEY("serial", serial), KEY("minor", minor),  KEY("mig", mig),
-    KEY("mig-activation", activation), KEY("ecc", ecc),
+    KEY("model", model),    KEY("count", count),
+    KEY("memory", memory),  KEY("numa-node", numa),
+    KEY("pci-bus-id", bus), KEY("uuid", uuid),
+    KEY("serial", serial),  KEY("minor", minor),
+    KEY("mig", mig),        KEY("mig-activation", activation),
+    KEY("ecc", ecc),
 };
 enum { GPU_KEYS = sizeof gpu_keys / sizeof *gpu_keys };
 
@@ -80,15 +84,18 @@ static int set_gpu_key(struct gs_reader *r, const char *key, const char *value) 
     for (int i = 0; i < GPU_KEYS; i++) {
         const struct gpu_key *k = &gpu_keys[i];
         if (strcmp(k->name, key)) continue;
-        if (r->gpu.key_line[i]) return gs_bad(r, "%s is set twice in this [gpu], first in line %d", key, r->gpu.key_line[i]);
+        if (r->gpu.key_line[i])
+            return gs_bad(r, "%s is set twice in this [gpu], first in line %d", key, r->gpu.key_line[i]);
         if (!*value || strlen(value) >= k->size)
             return gs_bad(r, "%s = \"%.40s\": write 1 to %zu characters", key, value, k->size - 1);
         r->gpu.key_line[i] = r->line;
         strcpy((char *)&r->gpu + k->offset, value);
         return 0;
     }
-    return gs_bad(r, "key \"%s\" is unknown in [gpu]: allowed are model, count, memory, numa-node, pci-bus-id, uuid, "
-                     "serial, minor, mig, mig-activation, ecc", key);
+    return gs_bad(r,
+                  "key \"%s\" is unknown in [gpu]: allowed are model, count, memory, numa-node, pci-bus-id, uuid, "
+                  "serial, minor, mig, mig-activation, ecc",
+                  key);
 }
 
 int gs_set_key(struct gs_reader *r, const char *key, const char *value) {

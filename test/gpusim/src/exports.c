@@ -5,7 +5,7 @@
 #include "nvml_calls.h"
 
 __attribute__((used)) static void (*const exports[])(void) = {
-#define X(name, params) (void (*)(void))name,
+#define X(name, params) (void (*)(void)) name,
     NVML_CALLS(X)
 #undef X
 };

@@ -47,8 +47,7 @@ struct gs_ci_profile {
 
 // gs_ci_profile fills what a GPU instance of profile `p` offers for an NVML
 // compute instance enum; false when it does not offer it.
-bool gs_ci_profile(const struct gs_model *m, const struct gs_profile *p, unsigned nvml_enum,
-                   struct gs_ci_profile *out);
+bool gs_ci_profile(const struct gs_model *m, const struct gs_profile *p, unsigned nvml_enum, struct gs_ci_profile *out);
 
 // gs_ci_name writes the profile's name as tools show it: "3g.71gb" for a whole
 // instance, "1c.3g.71gb" for a part.
@@ -57,8 +56,8 @@ void gs_ci_name(char out[GS_NAME_SIZE], const struct gs_profile *p, unsigned sli
 
 unsigned gs_ci_free_starts(const struct gs_gpu_instance *gi, const struct gs_ci_profile *c);
 int gs_ci_remaining(const struct gs_gpu_instance *gi, const struct gs_ci_profile *c);
-nvmlReturn_t gs_ci_create(struct gs_state *s, struct gs_gpu_instance *gi, const struct gs_ci_profile *c,
-                          uint32_t start, struct gs_compute_instance **out);
+nvmlReturn_t gs_ci_create(struct gs_state *s, struct gs_gpu_instance *gi, const struct gs_ci_profile *c, uint32_t start,
+                          struct gs_compute_instance **out);
 nvmlReturn_t gs_ci_destroy(struct gs_gpu *g, struct gs_gpu_instance *gi, struct gs_compute_instance *ci);
 struct gs_compute_instance *gs_ci_find(struct gs_gpu_instance *gi, uint32_t id);
 

@@ -59,8 +59,8 @@ struct gs_compute_instance *gs_ci_find(struct gs_gpu_instance *gi, uint32_t id) 
     return NULL;
 }
 
-nvmlReturn_t gs_ci_create(struct gs_state *s, struct gs_gpu_instance *gi, const struct gs_ci_profile *c,
-                          uint32_t start, struct gs_compute_instance **out) {
+nvmlReturn_t gs_ci_create(struct gs_state *s, struct gs_gpu_instance *gi, const struct gs_ci_profile *c, uint32_t start,
+                          struct gs_compute_instance **out) {
     unsigned free = gs_ci_free_starts(gi, c);
     if (start != GS_NONE && (start >= GS_MAX_SLICES || !(c->starts >> start & 1))) return NVML_ERROR_INVALID_ARGUMENT;
     if (!free || (start != GS_NONE && !(free >> start & 1))) return NVML_ERROR_INSUFFICIENT_RESOURCES;
@@ -69,11 +69,8 @@ nvmlReturn_t gs_ci_create(struct gs_state *s, struct gs_gpu_instance *gi, const 
     while (ci->used) ci++; // at most seven compute slices
     uint32_t id = 0;
     while (gs_ci_find(gi, id)) id++;
-    *ci = (struct gs_compute_instance){.generation = ++s->generation,
-                                       .id = (uint8_t)id,
-                                       .profile = c->id,
-                                       .start = (uint8_t)start,
-                                       .size = c->slices};
+    *ci = (struct gs_compute_instance){
+        .generation = ++s->generation, .id = (uint8_t)id, .profile = c->id, .start = (uint8_t)start, .size = c->slices};
     gs_new_uuid(ci->uuid, "MIG-");
     __atomic_store_n(&ci->used, 1, __ATOMIC_RELEASE);
     *out = ci;

@@ -10,6 +10,7 @@
 
 #include "nvml_abi.h"
 
+// clang-format off
 #define NVML_CALLS(X)                                                                                      \
     /* library */                                                                                          \
     X(nvmlInit, (void))                                                                                    \
@@ -196,6 +197,8 @@
     X(nvmlDeviceGetDeviceHandleFromMigDeviceHandle, (nvmlDevice_t mig, nvmlDevice_t *device))              \
     X(nvmlDeviceGetAttributes, (nvmlDevice_t device, nvmlDeviceAttributes_t *attributes))                  \
     X(nvmlDeviceGetAttributes_v2, (nvmlDevice_t device, nvmlDeviceAttributes_t *attributes))
+
+// clang-format on
 
 #define NVML_EXPORT __attribute__((visibility("default")))
 #define X(name, params) NVML_EXPORT nvmlReturn_t name params;

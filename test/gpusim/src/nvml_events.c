@@ -94,8 +94,11 @@ static nvmlReturn_t wait_event(struct gs_call *c, nvmlEventSet_t set, nvmlEventD
         gs_wait(c->s, seen, &deadline);
         gs_lock(&c->session->m);
     }
-    *data = (nvmlEventData_t){.device = gs_gpu_handle(e.gpu), .eventType = e.type, .eventData = e.data,
-                              .gpuInstanceId = e.gi, .computeInstanceId = e.ci};
+    *data = (nvmlEventData_t){.device = gs_gpu_handle(e.gpu),
+                              .eventType = e.type,
+                              .eventData = e.data,
+                              .gpuInstanceId = e.gi,
+                              .computeInstanceId = e.ci};
     return NVML_SUCCESS;
 }
 

@@ -138,9 +138,14 @@ nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_v1_t *p
     if (pci->version != NVML_VERSION_OF(nvmlPciInfoExt_v1_t, 1)) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     nvmlPciInfo_t p;
     NVML_TRY(pci_info(&t, &p));
-    *pci = (nvmlPciInfoExt_v1_t){.version = pci->version, .domain = p.domain, .bus = p.bus, .device = p.device,
-                                 .pciDeviceId = p.pciDeviceId, .pciSubSystemId = p.pciSubSystemId,
-                                 .baseClass = 0x03, .subClass = 0x02};
+    *pci = (nvmlPciInfoExt_v1_t){.version = pci->version,
+                                 .domain = p.domain,
+                                 .bus = p.bus,
+                                 .device = p.device,
+                                 .pciDeviceId = p.pciDeviceId,
+                                 .pciSubSystemId = p.pciSubSystemId,
+                                 .baseClass = 0x03,
+                                 .subClass = 0x02};
     memcpy(pci->busId, p.busId, sizeof pci->busId);
     return NVML_SUCCESS;
 }
@@ -164,8 +169,7 @@ nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t device, unsigned int *cores) 
 nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t device, nvmlDeviceAddressingMode_v1_t *mode) {
     NVML_GPU(nvmlDeviceGetAddressingMode, device);
     if (!mode) return NVML_ERROR_INVALID_ARGUMENT;
-    if (mode->version != NVML_VERSION_OF(nvmlDeviceAddressingMode_v1_t, 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (mode->version != NVML_VERSION_OF(nvmlDeviceAddressingMode_v1_t, 1)) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     mode->value = t.model->arch >= NVML_ARCH_HOPPER ? 1 : 0; // HMM, none
     return NVML_SUCCESS;
 }

@@ -82,7 +82,9 @@ nvmlReturn_t nvmlGpuInstanceGetInfo(nvmlGpuInstance_t instance, nvmlGpuInstanceI
     struct gs_target t = {0};
     if (!info) return NVML_ERROR_INVALID_ARGUMENT;
     NVML_TRY(gs_resolve_gi(&call, instance, &t));
-    *info = (nvmlGpuInstanceInfo_t){.device = gs_gpu_handle(t.index), .id = t.gi->id, .profileId = t.gi->profile,
+    *info = (nvmlGpuInstanceInfo_t){.device = gs_gpu_handle(t.index),
+                                    .id = t.gi->id,
+                                    .profileId = t.gi->profile,
                                     .placement = {.start = t.gi->start, .size = t.gi->size}};
     return NVML_SUCCESS;
 }

@@ -7,9 +7,9 @@
 
 #include "nvml_session.h"
 
-nvmlReturn_t gs_mig_capable(const struct gs_target *t);    // the GPU has MIG
-nvmlReturn_t gs_mig_enabled(const struct gs_target *t);    // and it is on
-nvmlReturn_t gs_mig_may_change(const struct gs_call *c);   // NO_PERMISSION when the description asks for root
+nvmlReturn_t gs_mig_capable(const struct gs_target *t);  // the GPU has MIG
+nvmlReturn_t gs_mig_enabled(const struct gs_target *t);  // and it is on
+nvmlReturn_t gs_mig_may_change(const struct gs_call *c); // NO_PERMISSION when the description asks for root
 
 // gs_profile_of_id: an id that no profile of this GPU has is NOT_SUPPORTED.
 nvmlReturn_t gs_profile_of_id(const struct gs_target *t, unsigned int id, const struct gs_profile **p);

@@ -28,16 +28,19 @@ static nvmlReturn_t profile_by_id(const struct gs_target *t, unsigned int id, st
 }
 
 nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t instance, unsigned int profile,
-                                                          unsigned int engine,
-                                                          nvmlComputeInstanceProfileInfo_t *info) {
+                                                          unsigned int engine, nvmlComputeInstanceProfileInfo_t *info) {
     NVML_GI(nvmlGpuInstanceGetComputeInstanceProfileInfo, instance);
     struct gs_ci_profile c;
     if (!info) return NVML_ERROR_INVALID_ARGUMENT;
     NVML_TRY(profile_by_enum(&t, profile, engine, &c));
     const struct gs_profile *p = parent_of(&t);
-    *info = (nvmlComputeInstanceProfileInfo_t){.id = c.id, .sliceCount = c.slices, .instanceCount = c.max,
-                                               .multiprocessorCount = c.sms, .sharedCopyEngineCount = p->copy,
-                                               .sharedDecoderCount = p->decoder, .sharedJpegCount = p->jpeg,
+    *info = (nvmlComputeInstanceProfileInfo_t){.id = c.id,
+                                               .sliceCount = c.slices,
+                                               .instanceCount = c.max,
+                                               .multiprocessorCount = c.sms,
+                                               .sharedCopyEngineCount = p->copy,
+                                               .sharedDecoderCount = p->decoder,
+                                               .sharedJpegCount = p->jpeg,
                                                .sharedOfaCount = p->ofa};
     return NVML_SUCCESS;
 }
@@ -54,10 +57,14 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t ins
     NVML_TRY(profile_by_enum(&t, profile, engine, &c));
     const struct gs_profile *p = parent_of(&t);
     // Version 3 only adds a word at the end.
-    *info = (nvmlComputeInstanceProfileInfo_v2_t){.version = info->version, .id = c.id, .sliceCount = c.slices,
-                                                  .instanceCount = c.max, .multiprocessorCount = c.sms,
+    *info = (nvmlComputeInstanceProfileInfo_v2_t){.version = info->version,
+                                                  .id = c.id,
+                                                  .sliceCount = c.slices,
+                                                  .instanceCount = c.max,
+                                                  .multiprocessorCount = c.sms,
                                                   .sharedCopyEngineCount = p->copy,
-                                                  .sharedDecoderCount = p->decoder, .sharedJpegCount = p->jpeg,
+                                                  .sharedDecoderCount = p->decoder,
+                                                  .sharedJpegCount = p->jpeg,
                                                   .sharedOfaCount = p->ofa};
     gs_ci_name(info->name, p, c.slices);
     if (v3) ((nvmlComputeInstanceProfileInfo_v3_t *)info)->capabilities = 0;
@@ -152,7 +159,9 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t instance, u
 }
 
 static nvmlReturn_t info_of(const struct gs_target *t, nvmlDevice_t device, nvmlComputeInstanceInfo_t *info) {
-    *info = (nvmlComputeInstanceInfo_t){.device = device, .gpuInstance = gs_gi_handle(t), .id = t->ci->id,
+    *info = (nvmlComputeInstanceInfo_t){.device = device,
+                                        .gpuInstance = gs_gi_handle(t),
+                                        .id = t->ci->id,
                                         .profileId = t->ci->profile,
                                         .placement = {.start = t->ci->start, .size = t->ci->size}};
     return NVML_SUCCESS;

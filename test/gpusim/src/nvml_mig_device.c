@@ -60,10 +60,14 @@ static nvmlReturn_t attributes_of(const struct gs_target *t, nvmlDeviceAttribute
     const struct gs_profile *p = gs_profile_by_id(t->model, t->gi->profile);
     struct gs_ci_profile c;
     gs_ci_profile(t->model, p, t->ci->profile, &c);
-    *a = (nvmlDeviceAttributes_t){.multiprocessorCount = c.sms, .sharedCopyEngineCount = p->copy,
-                                  .sharedDecoderCount = p->decoder, .sharedJpegCount = p->jpeg,
-                                  .sharedOfaCount = p->ofa, .gpuInstanceSliceCount = p->compute,
-                                  .computeInstanceSliceCount = c.slices, .memorySizeMB = p->memory_mib};
+    *a = (nvmlDeviceAttributes_t){.multiprocessorCount = c.sms,
+                                  .sharedCopyEngineCount = p->copy,
+                                  .sharedDecoderCount = p->decoder,
+                                  .sharedJpegCount = p->jpeg,
+                                  .sharedOfaCount = p->ofa,
+                                  .gpuInstanceSliceCount = p->compute,
+                                  .computeInstanceSliceCount = c.slices,
+                                  .memorySizeMB = p->memory_mib};
     return NVML_SUCCESS;
 }
 

@@ -8,10 +8,15 @@
 static void fill_v3(const struct gs_profile *p, nvmlGpuInstanceProfileInfo_v3_t *info) {
     unsigned version = info->version;
     memset(info, 0, sizeof *info);
-    *info = (nvmlGpuInstanceProfileInfo_v3_t){.version = version, .id = p->driver_id, .sliceCount = p->compute,
-                                              .instanceCount = p->max, .multiprocessorCount = p->sms,
-                                              .copyEngineCount = p->copy, .decoderCount = p->decoder,
-                                              .jpegCount = p->jpeg, .ofaCount = p->ofa,
+    *info = (nvmlGpuInstanceProfileInfo_v3_t){.version = version,
+                                              .id = p->driver_id,
+                                              .sliceCount = p->compute,
+                                              .instanceCount = p->max,
+                                              .multiprocessorCount = p->sms,
+                                              .copyEngineCount = p->copy,
+                                              .decoderCount = p->decoder,
+                                              .jpegCount = p->jpeg,
+                                              .ofaCount = p->ofa,
                                               .memorySizeMB = p->memory_mib};
     strcpy(info->name, p->name);
 }
@@ -19,12 +24,16 @@ static void fill_v3(const struct gs_profile *p, nvmlGpuInstanceProfileInfo_v3_t 
 static void fill_v2(const struct gs_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info) {
     nvmlGpuInstanceProfileInfo_v3_t all = {.version = info->version};
     fill_v3(p, &all);
-    *info = (nvmlGpuInstanceProfileInfo_v2_t){.version = all.version, .id = all.id, .sliceCount = all.sliceCount,
+    *info = (nvmlGpuInstanceProfileInfo_v2_t){.version = all.version,
+                                              .id = all.id,
+                                              .sliceCount = all.sliceCount,
                                               .instanceCount = all.instanceCount,
                                               .multiprocessorCount = all.multiprocessorCount,
                                               .copyEngineCount = all.copyEngineCount,
-                                              .decoderCount = all.decoderCount, .jpegCount = all.jpegCount,
-                                              .ofaCount = all.ofaCount, .memorySizeMB = all.memorySizeMB};
+                                              .decoderCount = all.decoderCount,
+                                              .jpegCount = all.jpegCount,
+                                              .ofaCount = all.ofaCount,
+                                              .memorySizeMB = all.memorySizeMB};
     strcpy(info->name, p->name);
 }
 
@@ -48,9 +57,14 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned i
     const struct gs_profile *p;
     if (!info) return NVML_ERROR_INVALID_ARGUMENT;
     NVML_TRY(profile_by_enum(&t, profile, &p));
-    *info = (nvmlGpuInstanceProfileInfo_t){.id = p->driver_id, .sliceCount = p->compute, .instanceCount = p->max,
-                                           .multiprocessorCount = p->sms, .copyEngineCount = p->copy,
-                                           .decoderCount = p->decoder, .jpegCount = p->jpeg, .ofaCount = p->ofa,
+    *info = (nvmlGpuInstanceProfileInfo_t){.id = p->driver_id,
+                                           .sliceCount = p->compute,
+                                           .instanceCount = p->max,
+                                           .multiprocessorCount = p->sms,
+                                           .copyEngineCount = p->copy,
+                                           .decoderCount = p->decoder,
+                                           .jpegCount = p->jpeg,
+                                           .ofaCount = p->ofa,
                                            .memorySizeMB = p->memory_mib};
     return NVML_SUCCESS;
 }
@@ -99,8 +113,7 @@ static nvmlReturn_t placements_of(const struct gs_target *t, unsigned int id, nv
 }
 
 nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_t device, unsigned int profile_id,
-                                                        nvmlGpuInstancePlacement_t *placements,
-                                                        unsigned int *count) {
+                                                        nvmlGpuInstancePlacement_t *placements, unsigned int *count) {
     NVML_GPU(nvmlDeviceGetGpuInstancePossiblePlacements, device);
     return placements_of(&t, profile_id, placements, count);
 }

@@ -37,10 +37,10 @@ static void put_v2(void *out, unsigned n, const struct gs_process *p) {
         .pid = p->pid, .usedGpuMemory = p->memory, .gpuInstanceId = p->gi, .computeInstanceId = p->ci};
 }
 
-#define LIST_CALL(name, kind, type, put)                                                \
-    nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, type *infos) {          \
-        NVML_DEVICE(name, device);                                                      \
-        return list(&t, kind, count, infos, put);                                       \
+#define LIST_CALL(name, kind, type, put)                                       \
+    nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, type *infos) { \
+        NVML_DEVICE(name, device);                                             \
+        return list(&t, kind, count, infos, put);                              \
     }
 
 LIST_CALL(nvmlDeviceGetComputeRunningProcesses, GS_COMPUTE, nvmlProcessInfo_v1_t, put_v1)

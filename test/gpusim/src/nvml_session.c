@@ -33,7 +33,8 @@ static nvmlReturn_t open_session(struct gs_session **out) {
     if (!ses) return NVML_ERROR_MEMORY;
     enum gs_open_result r = gs_machine_open(&ses->m, gs_default_dir(), why, sizeof why);
     if (r != GS_OPEN_OK) {
-        fprintf(stderr, "gpusim: cannot load the driver: %s (GPUSIM_DIR names the machine; `gpusim init` makes one)\n", why);
+        fprintf(stderr, "gpusim: cannot load the driver: %s (GPUSIM_DIR names the machine; `gpusim init` makes one)\n",
+                why);
         free(ses);
         return r == GS_OPEN_ABSENT ? NVML_ERROR_DRIVER_NOT_LOADED : NVML_ERROR_LIB_RM_VERSION_MISMATCH;
     }

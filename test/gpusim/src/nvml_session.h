@@ -48,11 +48,11 @@ void gs_call_leave(struct gs_call *c);
 bool gs_call_alive(const struct gs_call *c);
 
 // NVML_ENTER opens a call as `call`; it is left when the function returns.
-#define NVML_ENTER(name)                                              \
+#define NVML_ENTER(name)                                               \
     struct gs_call call __attribute__((cleanup(gs_call_leave))) = {0}; \
-    do {                                                              \
-        nvmlReturn_t entered = gs_call_enter(&call, CALL_##name);     \
-        if (entered != NVML_SUCCESS) return entered;                  \
+    do {                                                               \
+        nvmlReturn_t entered = gs_call_enter(&call, CALL_##name);      \
+        if (entered != NVML_SUCCESS) return entered;                   \
     } while (0)
 
 // What a device handle means now. gi and ci are NULL for a whole GPU.
@@ -80,22 +80,22 @@ nvmlDevice_t gs_mig_handle(const struct gs_target *t);
 nvmlGpuInstance_t gs_gi_handle(const struct gs_target *t);
 nvmlComputeInstance_t gs_ci_handle(const struct gs_target *t);
 
-#define NVML_TRY(expr)                                \
-    do {                                              \
-        nvmlReturn_t tried = (expr);                  \
-        if (tried != NVML_SUCCESS) return tried;      \
+#define NVML_TRY(expr)                           \
+    do {                                         \
+        nvmlReturn_t tried = (expr);             \
+        if (tried != NVML_SUCCESS) return tried; \
     } while (0)
 
 // NVML_DEVICE enters a call and resolves its device into `t`.
-#define NVML_DEVICE(name, device)   \
-    NVML_ENTER(name);               \
-    struct gs_target t = {0};       \
+#define NVML_DEVICE(name, device) \
+    NVML_ENTER(name);             \
+    struct gs_target t = {0};     \
     NVML_TRY(gs_resolve(&call, device, &t))
 
 // NVML_GPU does the same and refuses MIG devices.
-#define NVML_GPU(name, device)      \
-    NVML_ENTER(name);               \
-    struct gs_target t = {0};       \
+#define NVML_GPU(name, device) \
+    NVML_ENTER(name);          \
+    struct gs_target t = {0};  \
     NVML_TRY(gs_resolve_gpu(&call, device, &t))
 
 // gs_copy_string: INSUFFICIENT_SIZE when text and its NUL do not fit.

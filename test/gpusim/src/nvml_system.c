@@ -94,14 +94,36 @@ nvmlReturn_t nvmlGetExcludedDeviceCount(unsigned int *count) {
 }
 
 const char *nvmlErrorString(nvmlReturn_t result) {
-    static const char *const text[] = {
-        "Success", "Uninitialized", "Invalid Argument", "Not Supported", "Insufficient Permissions",
-        "Already Initialized", "Not Found", "Insufficient Size", "Insufficient External Power",
-        "Driver Not Loaded", "Timeout", "Interrupt Request Issue", "NVML Shared Library Not Found",
-        "Function Not Found", "Corrupted infoROM", "GPU is lost", "GPU requires reset",
-        "Operating System Blocked Request", "Driver/library version mismatch", "In use by another client",
-        "Insufficient Memory", "No data", "ECC not supported on vGPU", "Insufficient Resources",
-        "Frequency not supported", "Argument version mismatch", "Deprecated", "Not Ready", "GPU not found",
-        "Invalid state", "Reset type not supported"};
+    static const char *const text[] = {"Success",
+                                       "Uninitialized",
+                                       "Invalid Argument",
+                                       "Not Supported",
+                                       "Insufficient Permissions",
+                                       "Already Initialized",
+                                       "Not Found",
+                                       "Insufficient Size",
+                                       "Insufficient External Power",
+                                       "Driver Not Loaded",
+                                       "Timeout",
+                                       "Interrupt Request Issue",
+                                       "NVML Shared Library Not Found",
+                                       "Function Not Found",
+                                       "Corrupted infoROM",
+                                       "GPU is lost",
+                                       "GPU requires reset",
+                                       "Operating System Blocked Request",
+                                       "Driver/library version mismatch",
+                                       "In use by another client",
+                                       "Insufficient Memory",
+                                       "No data",
+                                       "ECC not supported on vGPU",
+                                       "Insufficient Resources",
+                                       "Frequency not supported",
+                                       "Argument version mismatch",
+                                       "Deprecated",
+                                       "Not Ready",
+                                       "GPU not found",
+                                       "Invalid state",
+                                       "Reset type not supported"};
     return result >= 0 && result < (int)(sizeof text / sizeof *text) ? text[result] : "Unknown Error";
 }

@@ -171,11 +171,10 @@ nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfo_
     nvmlGpuFabricInfo_t base;
     if (!info) return NVML_ERROR_INVALID_ARGUMENT;
     bool v3 = info->version == NVML_VERSION_OF(nvmlGpuFabricInfo_v3_t, 3);
-    if (!v3 && info->version != NVML_VERSION_OF(nvmlGpuFabricInfo_v2_t, 2))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (!v3 && info->version != NVML_VERSION_OF(nvmlGpuFabricInfo_v2_t, 2)) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     NVML_TRY(fabric_of(&t, &base));
-    nvmlGpuFabricInfo_v3_t full = {.version = info->version, .status = base.status, .state = base.state,
-                                   .healthSummary = 1};
+    nvmlGpuFabricInfo_v3_t full = {
+        .version = info->version, .status = base.status, .state = base.state, .healthSummary = 1};
     memcpy(info, &full, v3 ? sizeof full : sizeof(nvmlGpuFabricInfo_v2_t));
     return NVML_SUCCESS;
 }

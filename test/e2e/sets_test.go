@@ -21,7 +21,7 @@ import (
 )
 
 // Three H200, one by blocks, one by MIG, one whole.
-var wholeNode = map[string]int64{"small": 4, "medium": 2, "mig-small": 4, "mig-medium": 1, "large": 1}
+var wholeNode = map[string]int64{"small": 4, "medium": 2, "mig-small": 4, "mig-medium": 1, "large": 1, "cpu": 2}
 
 func TestTheNodeAdvertisesWhatThePlanSays(t *testing.T) {
 	expectAllocatable(t, wholeNode)

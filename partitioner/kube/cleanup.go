@@ -79,7 +79,7 @@ func (c *Cleaner) Run(ctx context.Context) error {
 		}
 		if webhooksGone {
 			if last = c.sweep(ctx); last == nil {
-				fmt.Fprintln(c.config.Progress, "every node is clean")
+				c.print("every node is clean")
 				return nil
 			}
 		}
@@ -102,7 +102,7 @@ func (c *Cleaner) deleteWebhooks(ctx context.Context) error {
 		err := c.client.Delete(ctx, object)
 		switch {
 		case err == nil:
-			fmt.Fprintf(c.config.Progress, "deleted %s %s\n", kind, name.Name)
+			c.print("deleted %s %s", kind, name.Name)
 		case !apierrors.IsNotFound(err):
 			err = fmt.Errorf("delete %s %s: %w", kind, name.Name, err)
 			c.say("webhooks", err.Error())
@@ -147,7 +147,7 @@ func (c *Cleaner) sweepNode(ctx context.Context, node *corev1.Node) error {
 	if err := c.client.Status().Patch(ctx, node, client.RawPatch(types.JSONPatchType, raw)); err != nil {
 		return fmt.Errorf("node %s: remove %s: %w", node.Name, names.text(), err)
 	}
-	fmt.Fprintf(c.config.Progress, "node %s: removed %s\n", node.Name, names.text())
+	c.print("node %s: removed %s", node.Name, names.text())
 	c.clean[node.Name] = now
 	return c.settled(node.Name, now)
 }
@@ -166,8 +166,13 @@ func (c *Cleaner) settled(node string, now time.Time) error {
 func (c *Cleaner) say(subject, line string) {
 	if c.said[subject] != line {
 		c.said[subject] = line
-		fmt.Fprintln(c.config.Progress, line)
+		c.print("%s", line)
 	}
+}
+
+// print writes a line of progress. A reader that went away is no reason to stop.
+func (c *Cleaner) print(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.config.Progress, format+"\n", args...)
 }
 
 func isReady(node *corev1.Node) bool {

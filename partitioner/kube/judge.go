@@ -157,7 +157,7 @@ func (sc *scene) divide() {
 		}
 		claims[name] = claim
 	}
-	for _, c := range partitioner.Conflicts(sc.Snapshot.Policies, claims) {
+	for _, c := range partitioner.Conflicts(sc.Policies, claims) {
 		p := sc.pools[c.Policy]
 		p.conflicts = append(p.conflicts, c)
 	}

@@ -35,6 +35,7 @@ func (t Terms) withDefaults() Terms {
 // Change says what Renew did.
 type Change string
 
+// What Renew can do.
 const (
 	// Unchanged: everything is good for now.
 	Unchanged Change = "Unchanged"

@@ -112,7 +112,7 @@ func (a *app) plan(ctx context.Context, file, name string, out *output) error {
 
 // verdictOf is the error that a plan ends with, if the policy would not do.
 func verdictOf(p *plan, f facts) error {
-	switch n := len(p.Refused); {
+	switch n := len(rejectionLines(p.Refused)); {
 	case n == 1:
 		return fmt.Errorf("policy %s would be refused in part, for the reason above; mend it before you apply it", p.Policy)
 	case n > 1:

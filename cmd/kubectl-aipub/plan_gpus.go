@@ -178,6 +178,6 @@ func unusedWords(r partitioner.Remainder, uuid string) string {
 	case g.Blocks > 0:
 		return fmt.Sprintf("%d%%", g.Blocks)
 	default:
-		return fmt.Sprintf("%s, %s", plural(g.ComputeSlices, "compute slice"), plural(g.MemorySlices, "memory slice"))
+		return fmt.Sprintf("%d compute, %d memory", g.ComputeSlices, g.MemorySlices)
 	}
 }

@@ -117,8 +117,11 @@ func (p *planner) node(n partitioner.Node, np *api.NodePartition) plannedNode {
 		}
 	}
 	for _, s := range report.Sets {
-		cpuOnly := slices.ContainsFunc(p.sets, func(t partitioner.Set) bool { return t.Name == s.Name && t.GPU == nil })
-		out.Sets = append(out.Sets, nodeSet{Name: s.Name, Together: s.Together, Alone: s.Alone, Lost: s.Lost, CPUOnly: cpuOnly})
+		i := slices.IndexFunc(p.sets, func(t partitioner.Set) bool { return t.Name == s.Name })
+		if i < 0 {
+			continue
+		}
+		out.Sets = append(out.Sets, nodeSet{Name: s.Name, Together: s.Together, Alone: s.Alone, Lost: s.Lost, CPUOnly: p.sets[i].GPU == nil})
 	}
 	out.GPUs = plannedGPUs(n, np, layout, report)
 	return out

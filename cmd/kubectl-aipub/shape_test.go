@@ -66,7 +66,7 @@ func FuzzParsePolicies(f *testing.F) {
 func TestMemoryForReading(t *testing.T) {
 	for bytes, want := range map[int64]string{
 		0: "0", 1023: "1023", 1024: "1Ki", 16 << 30: "16Gi", 50880 << 20: "49.7Gi", 1536 << 20: "1.5Gi",
-		1<<40 - 1: "1024Gi", -(2 << 30): "-2Gi", 102349 << 20: "99.9Gi", 116 << 30: "116Gi", 1<<63 - 1: "8Ei",
+		1<<40 - 1: "1024Gi", -(2 << 30): "-2Gi", 102298 << 20: "99.9Gi", 116 << 30: "116Gi", 1<<63 - 1: "8Ei",
 	} {
 		if got := memory(bytes); got != want {
 			t.Errorf("memory(%d) = %s, want %s", bytes, got, want)

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/partitioner/kube"
+	"aipub.io/aipub/quota/admission"
 )
 
 // TestOnARealAPIServer follows the flow on one kube-apiserver, since starting
@@ -38,6 +42,7 @@ func TestOnARealAPIServer(t *testing.T) {
 		{"a lost certificate comes back", testLostCertificate},
 		{"sets go when nobody defines or holds them", testSetsGo},
 		{"an outage blocks set pods and nothing else", testOutage},
+		{"clean-up leaves no trace", testCleanup},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(t, c) }) {
 			return
@@ -259,7 +264,6 @@ func testSetsGo(t *testing.T, c *cluster) {
 }
 
 func testOutage(t *testing.T, c *cluster) {
-	c.mustCreate(t, namespace("kube-system-like", nil))
 	c.stop()
 	requireRefused(t, c.Create(t.Context(), setPod("team", "during", "large=1")), "pods.sets.aipub.io")
 	for name, pod := range map[string]*corev1.Pod{
@@ -284,5 +288,42 @@ func testOutage(t *testing.T, c *cluster) {
 				t.Errorf("blocked: %v", err)
 			}
 		})
+	}
+}
+
+func testCleanup(t *testing.T, c *cluster) {
+	for name, ready := range map[string]corev1.ConditionStatus{"let-go": corev1.ConditionTrue, "dead": corev1.ConditionUnknown} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		c.mustCreate(t, node)
+		left := resource.MustParse("0")
+		if name == "dead" {
+			left = resource.MustParse("4")
+		}
+		node.Status.Capacity = corev1.ResourceList{"aipub.io/set-large": left, corev1.ResourceCPU: resource.MustParse("4")}
+		node.Status.Allocatable = node.Status.Capacity.DeepCopy()
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		if err := c.Status().Update(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var progress bytes.Buffer
+	err := kube.NewCleaner(c, kube.CleanupConfig{
+		WebhookConfiguration: admission.ConfigurationName, Progress: &progress,
+		Interval: 10 * time.Millisecond, Settle: 50 * time.Millisecond,
+	}).Run(t.Context())
+	if err != nil {
+		t.Fatalf("clean up: %v\n%s", err, &progress)
+	}
+	for _, name := range []string{"let-go", "dead"} {
+		var node corev1.Node
+		if err := c.Get(t.Context(), client.ObjectKey{Name: name}, &node); err != nil {
+			t.Fatal(err)
+		}
+		if len(node.Status.Capacity) != 1 || len(node.Status.Allocatable) != 1 {
+			t.Errorf("node %s still has capacity %v, allocatable %v", name, node.Status.Capacity, node.Status.Allocatable)
+		}
+	}
+	if err := c.Create(t.Context(), setPod("team", "afterwards", "large=1")); err != nil {
+		t.Errorf("a pod is stuck on webhooks that are gone: %v", err)
 	}
 }

@@ -150,7 +150,8 @@ func TestJudge(t *testing.T) {
 			w.partition("gpu-01").Status.Conditions[0].Status = metav1.ConditionFalse
 			w.partition("gpu-01").Status.Conditions[0].Reason = api.ReasonHardware
 		}, api.ReasonHardware},
-		"the agent is behind": {func(w *world) { w.policies.Items[0].Generation = 7 }, reasonBehind},
+		"the node is cordoned": {func(w *world) { w.node("gpu-01").Spec.Unschedulable = true }, reasonCordoned},
+		"the agent is behind":  {func(w *world) { w.policies.Items[0].Generation = 7 }, reasonBehind},
 		"the kubelet has lost the plugin": {func(w *world) {
 			delete(w.node("gpu-01").Status.Allocatable, "aipub.io/set-small")
 		}, reasonNotOffered},

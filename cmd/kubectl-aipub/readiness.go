@@ -17,13 +17,13 @@ import (
 // Reasons that this plugin finds itself, beside those of the Ready condition.
 const (
 	reasonNoReport   = "NoReport"
-	reasonNotChosen  = "NotSelected"
 	reasonNodeGone   = "NodeGone"
 	reasonRebooted   = "Rebooted"
 	reasonNodeDown   = "NodeNotReady"
 	reasonUnknown    = "Unknown"
 	reasonBehind     = "Behind"
 	reasonNotOffered = "NotOffered"
+	reasonCordoned   = "Cordoned"
 )
 
 // verdict says whether what is known of a node can be relied on and used.
@@ -65,14 +65,8 @@ func judge(v nodeView, nodesRead bool) verdict {
 	if np == nil {
 		return judgeUnreported(v)
 	}
-	if v.node != nil {
-		if boot := v.node.Status.NodeInfo.BootID; np.Status.BootID != "" && boot != "" && boot != np.Status.BootID {
-			return not(reasonRebooted, "node %s has booted since its agent last reported; %s", v.name, agentHint(v.name))
-		}
-		if c := nodeCondition(v.node, corev1.NodeReady); c != nil && c.Status != corev1.ConditionTrue {
-			return not(reasonNodeDown, "the kubelet of node %s is not ready (%s) since %s; what is shown may be out of date",
-				v.name, c.Reason, stamp(c.LastTransitionTime))
-		}
+	if bad := judgeNode(v); bad.reason != "" {
+		return bad
 	}
 	if c := meta.FindStatusCondition(np.Status.Conditions, api.ConditionReady); c == nil {
 		return not(reasonUnknown, "the agent of node %s has not said yet whether it is ready; %s", v.name, agentHint(v.name))
@@ -87,12 +81,30 @@ func judge(v nodeView, nodesRead bool) verdict {
 		return not(reasonNotOffered, "the kubelet of node %s does not offer %s%s, although the node has some; %s",
 			v.name, api.ResourcePrefix, set, agentHint(v.name))
 	}
+	if v.node != nil && v.node.Spec.Unschedulable {
+		return not(reasonCordoned, "node %s is cordoned, so nothing new is scheduled there; end it with kubectl uncordon %s", v.name, v.name)
+	}
 	return verdict{ready: true}
+}
+
+// judgeNode says why the report of a node's agent may be out of date, if so.
+func judgeNode(v nodeView) verdict {
+	if v.node == nil {
+		return verdict{}
+	}
+	if boot, last := v.node.Status.NodeInfo.BootID, v.partition.Status.BootID; last != "" && boot != "" && boot != last {
+		return not(reasonRebooted, "node %s has booted since its agent last reported; %s", v.name, agentHint(v.name))
+	}
+	if c := nodeCondition(v.node, corev1.NodeReady); c != nil && c.Status != corev1.ConditionTrue {
+		return not(reasonNodeDown, "the kubelet of node %s is not ready (%s) since %s; what is shown may be out of date",
+			v.name, orElse(c.Reason, string(c.Status)), stamp(c.LastTransitionTime))
+	}
+	return verdict{}
 }
 
 func judgeUnreported(v nodeView) verdict {
 	if len(v.policies) == 0 {
-		return not(reasonNotChosen, "no PartitionPolicy selects node %s, and no agent has reported on it; label the node as the nodeSelector of a policy says", v.name)
+		return not(api.ReasonNoPolicy, "no PartitionPolicy selects node %s, and no agent has reported on it; label the node as the nodeSelector of a policy says", v.name)
 	}
 	return not(reasonNoReport, "policy %s selects node %s, but no agent has reported on it; %s", v.policies[0].Name, v.name, agentHint(v.name))
 }

@@ -3,6 +3,7 @@
 // The lock outlives its holders, and a wait neither misses an event nor ends
 // early. Each part would hang without the property; the alarm turns that into
 // a failure.
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -26,13 +27,27 @@ static void die_holding(struct gs_machine *m) {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+static void *try_lock(void *machine) {
+    struct gs_machine *m = machine;
+    return (void *)(intptr_t)pthread_mutex_trylock(&m->s->lock);
+}
+
+// held_by_us: a lock that was handed on still excludes others.
+static int held_by_us(struct gs_machine *m) {
+    pthread_t other;
+    void *result;
+    pthread_create(&other, NULL, try_lock, m);
+    pthread_join(other, &result);
+    return (intptr_t)result == EBUSY;
+}
+
 static void killed_holder(void) {
     struct gs_machine m = {0};
     make_machine(&m, two);
     for (int i = 0; i < 3; i++) { // the lock must be usable again and again
         die_holding(&m);
         gs_lock(&m);
-        CHECK(m.s->generation == 1000u * (i + 1));
+        CHECK(m.s->generation == 1000u * (i + 1) && held_by_us(&m));
         gs_unlock(&m);
     }
     drop_machine(&m);

@@ -29,7 +29,8 @@ COPY . .
 ARG VERSION=dev
 RUN sh test/image/builder.sh build "${TARGETARCH}" "${VERSION}"
 
-FROM ${RUNTIME_IMAGE}
+# Said explicitly, because buildah would carry the first stage's platform over.
+FROM --platform=$TARGETPLATFORM ${RUNTIME_IMAGE}
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="AIPub node & quota" \

@@ -85,6 +85,7 @@ base() {
 	rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/debootstrap \
 		"$root"/usr/share/{doc,man,info,locale,lintian}/*
 	store config --arch "$2" --os linux --cmd '' "$container"
+	[ "$2" != arm64 ] || store config --variant v8 "$container" # buildah looks for it
 	store commit --rm --quiet "$container" "$name" >/dev/null
 	say "base image $1 ready after $((SECONDS - start)) s, $(du -sh "$root" 2>/dev/null | cut -f1 || true)"
 	echo "$name"
@@ -100,6 +101,7 @@ modules() {
 
 build() {
 	local builder runtime cross=gcc-aarch64-linux-gnu,libc6-dev-arm64-cross host
+	store rm --all >/dev/null # of a build that was interrupted
 	host=$(dpkg --print-architecture)
 	[ "$host" = amd64 ] || cross=gcc-x86-64-linux-gnu,libc6-dev-amd64-cross
 	builder=$(base builder "$host" "gcc,libc6-dev,$cross")
@@ -108,7 +110,7 @@ build() {
 	say "building $IMAGE for $PLATFORM"
 	mkdir -p "$cache/gocache"
 	store bud --isolation chroot --layers=false --pull-never --platform "$PLATFORM" \
-		--build-arg BUILDER_IMAGE="$builder" --build-arg RUNTIME_IMAGE="$runtime" \
+		--build-arg BUILDPLATFORM="linux/$host" --build-arg BUILDER_IMAGE="$builder" --build-arg RUNTIME_IMAGE="$runtime" \
 		--build-arg VERSION="$VERSION" --build-arg GOPROXY=off --build-arg GOFLAGS=-buildvcs=false \
 		--build-arg REVISION="$(git -C "$repo" rev-parse HEAD 2>/dev/null || echo unknown)" \
 		--volume "$(go env GOROOT):/usr/local/go:ro" \

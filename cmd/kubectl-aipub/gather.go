@@ -3,9 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -58,8 +61,24 @@ func (a *app) source() (lister, error) {
 // note tells the user something beside the output proper.
 func (a *app) note(sentences ...string) {
 	for _, s := range sentences {
-		fmt.Fprintln(a.ErrOut, "note:", s)
+		_, _ = fmt.Fprintln(a.ErrOut, "note:", s) // there is nobody else to tell
 	}
+}
+
+// read is the content of a file, "-" being standard input.
+func (a *app) read(file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(a.In)
+	}
+	return os.ReadFile(file)
+}
+
+// show writes what a command has to say, in one piece.
+func (a *app) show(b *bytes.Buffer) error {
+	if _, err := b.WriteTo(a.Out); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
 }
 
 // byName picks the objects with the given names in their order, or all when no

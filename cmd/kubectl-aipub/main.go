@@ -30,7 +30,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := newRoot(a)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(a.ErrOut, "error:", explain(err))
+		_, _ = fmt.Fprintln(a.ErrOut, "error:", explain(err)) // there is nobody else to tell
 		return 1
 	}
 	return 0

@@ -97,25 +97,15 @@ func (a *app) nodeObjects(views []nodeView, single bool, out *output) error {
 // nodeTables prints the nodes for people, and why those are not ready that are
 // not.
 func (a *app) nodeTables(views []nodeView, detail bool, out *output) error {
-	switch _, wide := out.table(); {
-	case detail:
-		for i, v := range views {
-			if i > 0 {
-				fmt.Fprintln(a.Out)
-			}
-			if err := a.describeNode(v, out); err != nil {
-				return err
-			}
-		}
-		return nil
-	case wide:
-		if err := out.rows(sliceTable(views, true, a.now()), a.Out); err != nil {
-			return err
-		}
-	default:
-		if err := out.rows(nodeTable(views), a.Out); err != nil {
-			return err
-		}
+	if detail {
+		return a.describeNodes(views, out)
+	}
+	t := nodeTable(views)
+	if _, wide := out.table(); wide {
+		t = sliceTable(views, true, a.now())
+	}
+	if err := out.rows(t, a.Out); err != nil {
+		return err
 	}
 	for _, v := range views {
 		if !v.verdict.ready {

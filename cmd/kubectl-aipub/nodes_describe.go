@@ -3,49 +3,46 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "aipub.io/aipub/api/v1alpha1"
 )
 
-// describeNode prints everything about one node.
-func (a *app) describeNode(v nodeView, out *output) error {
-	if err := printFields(a.Out, nodeFields(v)); err != nil {
-		return err
-	}
-	if v.partition == nil {
-		return nil
-	}
-	s := v.partition.Status
-	if len(s.GPUs) > 0 || len(s.Slices) > 0 {
-		fmt.Fprintln(a.Out)
-		if err := out.rows(gpuTable(s), a.Out); err != nil {
+// describeNodes prints everything about the nodes, one after the other.
+func (a *app) describeNodes(views []nodeView, out *output) error {
+	var b bytes.Buffer
+	for i, v := range views {
+		if i > 0 {
+			fmt.Fprintln(&b)
+		}
+		writeFields(&b, nodeFields(v))
+		if v.partition == nil {
+			continue
+		}
+		tables := []*metav1.Table{gpuTable(v.partition.Status), sliceTable([]nodeView{v}, false, a.now())}
+		if err := out.tables(&b, tables...); err != nil {
 			return err
 		}
 	}
-	if len(s.Slices) == 0 {
-		return nil
-	}
-	fmt.Fprintln(a.Out)
-	return out.rows(sliceTable([]nodeView{v}, false, a.now()), a.Out)
+	return a.show(&b)
 }
 
 // field is a line of a description.
 type field struct{ name, value string }
 
-// printFields prints names and values in two columns.
-func printFields(out io.Writer, fields []field) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+// writeFields writes names and values in two columns.
+func writeFields(b *bytes.Buffer, fields []field) {
+	width := 0
 	for _, f := range fields {
-		fmt.Fprintf(w, "%s:\t%s\n", f.name, f.value)
+		width = max(width, len(f.name)+1)
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("print: %w", err)
+	for _, f := range fields {
+		fmt.Fprintf(b, "%-*s  %s\n", width, f.name+":", f.value)
 	}
-	return nil
 }
 
 func nodeFields(v nodeView) []field {

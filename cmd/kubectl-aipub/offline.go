@@ -3,11 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,16 +25,11 @@ type dump struct {
 
 // readDump opens the file that --offline names.
 func (a *app) readDump() (*dump, error) {
-	in := a.In
-	if a.offline != "-" {
-		f, err := os.Open(a.offline)
-		if err != nil {
-			return nil, fmt.Errorf("read --offline: %w", err)
-		}
-		defer f.Close()
-		in = f
+	raw, err := a.read(a.offline)
+	if err != nil {
+		return nil, fmt.Errorf("read --offline: %w", err)
 	}
-	d, err := parseDump(in)
+	d, err := parseDump(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("read --offline %s: %w", a.offline, err)
 	}

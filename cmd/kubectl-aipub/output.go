@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -26,16 +27,16 @@ type output struct {
 	format    string
 	noHeaders bool
 	own       []string // formats that the command prints itself
-	print     *genericclioptions.PrintFlags
+	flags     *genericclioptions.PrintFlags
 }
 
 // addObjectOutput gives a command that shows API objects the formats that
 // kubectl get has.
 func addObjectOutput(cmd *cobra.Command) *output {
-	o := &output{own: []string{formatTable, formatWide}, print: genericclioptions.NewPrintFlags("")}
-	o.print.OutputFormat = &o.format
-	o.print.JSONYamlPrintFlags.AddFlags(cmd)
-	o.print.TemplatePrinterFlags.AddFlags(cmd)
+	o := &output{own: []string{formatTable, formatWide}, flags: genericclioptions.NewPrintFlags("")}
+	o.flags.OutputFormat = &o.format
+	o.flags.JSONYamlPrintFlags.AddFlags(cmd)
+	o.flags.TemplatePrinterFlags.AddFlags(cmd)
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Leave out the headers of tables.")
 	o.addFlag(cmd)
 	return o
@@ -44,8 +45,8 @@ func addObjectOutput(cmd *cobra.Command) *output {
 // addPlainOutput gives a command whose result is no API object the formats that
 // it prints itself: table, wide, json and yaml.
 func addPlainOutput(cmd *cobra.Command) *output {
-	o := &output{own: []string{formatTable, formatWide, "json", "yaml"}, print: &genericclioptions.PrintFlags{}}
-	o.print.OutputFormat = &o.format
+	o := &output{own: []string{formatTable, formatWide, "json", "yaml"}, flags: &genericclioptions.PrintFlags{}}
+	o.flags.OutputFormat = &o.format
 	o.addFlag(cmd)
 	return o
 }
@@ -53,19 +54,19 @@ func addPlainOutput(cmd *cobra.Command) *output {
 func (o *output) addFlag(cmd *cobra.Command) {
 	allowed := o.allowed()
 	cmd.Flags().StringVarP(&o.format, "output", "o", "", "Output format: "+strings.Join(allowed, ", ")+". Default table.")
-	o.print.OutputFlagSpecified = func() bool { return cmd.Flags().Changed("output") }
+	o.flags.OutputFlagSpecified = func() bool { return cmd.Flags().Changed("output") }
 	// The only error is a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (o *output) allowed() []string {
-	return append(slices.Clone(o.own), o.print.AllowedFormats()...)
+	return append(slices.Clone(o.own), o.flags.AllowedFormats()...)
 }
 
 // table reports whether a table is asked for, and whether a wide one.
 func (o *output) table() (yes, wide bool) {
 	if o.format == "" {
-		t := o.print.TemplatePrinterFlags
+		t := o.flags.TemplatePrinterFlags
 		return t == nil || *t.TemplateArgument == "", false
 	}
 	return o.format == formatTable || o.format == formatWide, o.format == formatWide
@@ -76,7 +77,7 @@ func (o *output) check() error {
 	if yes, _ := o.table(); yes || slices.Contains(o.own, o.format) {
 		return nil
 	}
-	_, err := o.print.ToPrinter()
+	_, err := o.flags.ToPrinter()
 	if genericclioptions.IsNoCompatiblePrinterError(err) {
 		return fmt.Errorf("-o %s: no such format%s; the formats are %s",
 			o.format, didYouMean(o.format, o.allowed()), strings.Join(o.allowed(), ", "))
@@ -89,7 +90,7 @@ func (o *output) check() error {
 
 // object prints an API object in a format that is not a table.
 func (o *output) object(obj runtime.Object, w io.Writer) error {
-	p, err := o.print.ToPrinter()
+	p, err := o.flags.ToPrinter()
 	if err != nil {
 		return fmt.Errorf("-o %s: %w", o.format, err)
 	}
@@ -118,6 +119,21 @@ func (o *output) list(list runtime.Object, w io.Writer) error {
 func (o *output) rows(t *metav1.Table, w io.Writer) error {
 	_, wide := o.table()
 	return printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: wide}).PrintObj(t, w)
+}
+
+// tables prints tables with an empty line before each; one without rows is left
+// out.
+func (o *output) tables(b *bytes.Buffer, tables ...*metav1.Table) error {
+	for _, t := range tables {
+		if len(t.Rows) == 0 {
+			continue
+		}
+		fmt.Fprintln(b)
+		if err := o.rows(t, b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // columns starts a table. A name that begins with "+" is shown when wide only.

@@ -125,26 +125,23 @@ func verdictOf(p *plan, f facts) error {
 
 // printPlan prints the plan in the wanted format.
 func (a *app) printPlan(p *plan, out *output) error {
+	var b bytes.Buffer
+	var err error
 	switch out.format {
 	case "json":
-		raw, err := json.MarshalIndent(p, "", "    ")
-		if err != nil {
-			return fmt.Errorf("encode plan: %w", err)
-		}
-		_, err = fmt.Fprintln(a.Out, string(raw))
-		return err
+		enc := json.NewEncoder(&b)
+		enc.SetIndent("", "    ")
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(p)
 	case "yaml":
-		raw, err := yaml.Marshal(p)
-		if err != nil {
-			return fmt.Errorf("encode plan: %w", err)
-		}
-		_, err = a.Out.Write(raw)
-		return err
+		var raw []byte
+		raw, err = yaml.Marshal(p)
+		b.Write(raw)
+	default:
+		err = writePlan(p, out, &b)
 	}
-	var buf bytes.Buffer
-	if err := writePlan(p, out, &buf); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("print plan: %w", err)
 	}
-	_, err := buf.WriteTo(a.Out)
-	return err
+	return a.show(&b)
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -14,13 +13,10 @@ import (
 
 // writePlan prints a plan for people. Nodes for which all is the same are
 // printed once.
-func writePlan(p *plan, out *output, w io.Writer) error {
+func writePlan(p *plan, out *output, w *bytes.Buffer) error {
 	fmt.Fprintf(w, "Policy %s, %s (%s)\n", p.Policy, plural(len(p.Nodes), "node"), p.Selector)
-	if len(p.Sets) > 0 {
-		fmt.Fprintln(w)
-		if err := out.rows(planSetTable(p), w); err != nil {
-			return err
-		}
+	if err := out.tables(w, planSetTable(p)); err != nil {
+		return err
 	}
 	for _, g := range sameNodes(p, out) {
 		if g.err != nil {
@@ -35,7 +31,7 @@ func writePlan(p *plan, out *output, w io.Writer) error {
 	return nil
 }
 
-func section(w io.Writer, title string, lines []string) {
+func section(w *bytes.Buffer, title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}

@@ -4,11 +4,11 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -35,17 +35,15 @@ func (m *mistakes) Error() string {
 // readPolicy reads the policy of a file, "-" being standard input. With a name
 // it is the one of that name; without, there must be only one.
 func (a *app) readPolicy(file, name string) (api.PartitionPolicy, error) {
-	in := a.In
-	where := "standard input"
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return api.PartitionPolicy{}, fmt.Errorf("read policy: %w", err)
-		}
-		defer f.Close()
-		in, where = f, file
+	where := file
+	if file == "-" {
+		where = "standard input"
 	}
-	policies, err := parsePolicies(in, where)
+	raw, err := a.read(file)
+	if err != nil {
+		return api.PartitionPolicy{}, fmt.Errorf("read policy: %w", err)
+	}
+	policies, err := parsePolicies(bytes.NewReader(raw), where)
 	if err != nil {
 		return api.PartitionPolicy{}, err
 	}

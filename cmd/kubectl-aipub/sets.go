@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -97,29 +98,20 @@ func (a *app) setTables(sets []api.ResourceSet, f facts, detail bool, out *outpu
 		a.note("there are no sets; a PartitionPolicy defines them, and kubectl get partitionpolicies says what became of it")
 	}
 	if detail {
-		for i, s := range sets {
-			if i > 0 {
-				fmt.Fprintln(a.Out)
-			}
-			if err := a.describeSet(s, f, out); err != nil {
-				return err
-			}
-		}
-		return nil
+		return a.describeSets(sets, f, out)
 	}
-	if err := out.rows(setTable(sets), a.Out); err != nil {
+	var b bytes.Buffer
+	if err := out.rows(setTable(sets), &b); err != nil {
 		return err
 	}
 	if _, wide := out.table(); wide {
-		if t := remainderTable(f.partitions.Items); len(t.Rows) > 0 {
-			fmt.Fprintln(a.Out)
-			if err := out.rows(t, a.Out); err != nil {
-				return err
-			}
+		if err := out.tables(&b, remainderTable(f.partitions.Items)); err != nil {
+			return err
 		}
 	}
+	err := a.show(&b)
 	a.note(setNotes(sets, f)...)
-	return nil
+	return err
 }
 
 // pickSets are the sets named, or all. The error names those that do not exist,

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,16 +44,19 @@ func remainderTable(partitions []api.NodePartition) *metav1.Table {
 	return t
 }
 
-// describeSet prints everything about one set.
-func (a *app) describeSet(s api.ResourceSet, f facts, out *output) error {
-	if err := printFields(a.Out, setFields(s)); err != nil {
-		return err
+// describeSets prints everything about the sets, one after the other.
+func (a *app) describeSets(sets []api.ResourceSet, f facts, out *output) error {
+	var b bytes.Buffer
+	for i, s := range sets {
+		if i > 0 {
+			fmt.Fprintln(&b)
+		}
+		writeFields(&b, setFields(s))
+		if err := out.tables(&b, setNodeTable(s, f.partitions.Items)); err != nil {
+			return err
+		}
 	}
-	if len(s.Status.Nodes) == 0 {
-		return nil
-	}
-	fmt.Fprintln(a.Out)
-	return out.rows(setNodeTable(s, f.partitions.Items), a.Out)
+	return a.show(&b)
 }
 
 func setFields(s api.ResourceSet) []field {

@@ -120,6 +120,8 @@ func (s *shape) scalar(path string, v any, t reflect.Type) {
 		n, isNumber := v.(float64)
 		ok = isNumber && n == math.Trunc(n) && math.Abs(n) <= math.MaxInt32
 		want = "a whole number without quotes"
+	default:
+		// The API has no fields of other kinds; decoding refuses what is wrong.
 	}
 	if !ok {
 		s.add(path, "%s is given, but it takes %s", describe(v), want)

@@ -5,6 +5,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -144,8 +145,13 @@ func TestJudge(t *testing.T) {
 		"all is well":               {func(*world) {}, "Ready"},
 		"the node is gone":          {func(w *world) { w.nodes.Items = w.nodes.Items[1:] }, reasonNodeGone},
 		"the node has booted since": {func(w *world) { w.node("gpu-01").Status.NodeInfo.BootID = "boot-2" }, reasonRebooted},
-		"the kubelet is silent":     {func(w *world) { w.node("gpu-01").Status.Conditions[0].Status = "Unknown" }, reasonNodeDown},
-		"the agent has not said":    {func(w *world) { w.partition("gpu-01").Status.Conditions = nil }, reasonUnknown},
+		"the boot IDs differ, but the agent has reported since": {func(w *world) {
+			w.node("gpu-01").Status.NodeInfo.BootID = "boot-2"
+			since := metav1.NewTime(made.Add(time.Minute))
+			w.partition("gpu-01").ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "aipub-node", Time: &since}}
+		}, "Ready"},
+		"the kubelet is silent":  {func(w *world) { w.node("gpu-01").Status.Conditions[0].Status = "Unknown" }, reasonNodeDown},
+		"the agent has not said": {func(w *world) { w.partition("gpu-01").Status.Conditions = nil }, reasonUnknown},
 		"the agent says no": {func(w *world) {
 			w.partition("gpu-01").Status.Conditions[0].Status = metav1.ConditionFalse
 			w.partition("gpu-01").Status.Conditions[0].Reason = api.ReasonHardware

@@ -92,7 +92,7 @@ func judgeNode(v nodeView) verdict {
 	if v.node == nil {
 		return verdict{}
 	}
-	if boot, last := v.node.Status.NodeInfo.BootID, v.partition.Status.BootID; last != "" && boot != "" && boot != last {
+	if hasBootedSince(v) {
 		return not(reasonRebooted, "node %s has booted since its agent last reported; %s", v.name, agentHint(v.name))
 	}
 	if c := nodeCondition(v.node, corev1.NodeReady); c != nil && c.Status != corev1.ConditionTrue {
@@ -107,6 +107,25 @@ func judgeUnreported(v nodeView) verdict {
 		return not(api.ReasonNoPolicy, "no PartitionPolicy selects node %s, and no agent has reported on it; label the node as the nodeSelector of a policy says", v.name)
 	}
 	return not(reasonNoReport, "policy %s selects node %s, but no agent has reported on it; %s", v.policies[0].Name, v.name, agentHint(v.name))
+}
+
+// hasBootedSince reports whether the agent's report is of an earlier boot. The
+// kubelet and the agent may read the boot ID in different places, so IDs that
+// differ count only if nothing was written since the node became ready; where
+// the time of writing is not known, as in a file, they count alone.
+func hasBootedSince(v nodeView) bool {
+	now, reported := v.node.Status.NodeInfo.BootID, v.partition.Status.BootID
+	if now == "" || reported == "" || now == reported {
+		return false
+	}
+	var written metav1.Time
+	for _, m := range v.partition.ManagedFields {
+		if m.Time != nil && m.Time.After(written.Time) {
+			written = *m.Time
+		}
+	}
+	c := nodeCondition(v.node, corev1.NodeReady)
+	return written.IsZero() || c == nil || written.Before(&c.LastTransitionTime)
 }
 
 func (v nodeView) policyInForce() *api.PartitionPolicy {

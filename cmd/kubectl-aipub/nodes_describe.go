@@ -63,8 +63,10 @@ func nodeFields(v nodeView) []field {
 		field{"Driver", orElse(s.DriverVersion, "unknown")},
 		field{"Agent", orElse(s.AgentVersion, "unknown")},
 		field{"NUMA", numaNodes(s.NUMA)},
-		field{"Left over", fmt.Sprintf("cpu %s, memory %s", cpuOf(s.Remainder.CPU), memoryOf(s.Remainder.Memory))},
 	)
+	if left := s.Remainder; left.CPU != nil || left.Memory != nil {
+		fields = append(fields, field{"Left over", fmt.Sprintf("cpu %s, memory %s", cpuOf(left.CPU), memoryOf(left.Memory))})
+	}
 	for _, g := range sortedGPUs(s) {
 		if !g.Health.OK {
 			fields = append(fields, field{fmt.Sprintf("GPU %d", g.Index), strings.TrimSuffix(healthWords(g.Health)+": "+g.Health.Message, ": ")})

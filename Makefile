@@ -36,7 +36,7 @@ help: ## list the targets
 build: ## build the three binaries into bin/
 	@test/need.sh go gcc
 	@mkdir -p $(BIN)
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 .PHONY: image
 image: ## build the container image with a real builder; prints the archive's path
@@ -92,7 +92,7 @@ unit: envtest-assets gpusim-test ## unit tests, race detector on, with a real ku
 
 .PHONY: gpusim-test
 gpusim-test: ## the simulator's own C tests, under ASan and UBSan
-	@$(MAKE) -C test/gpusim test
+	@$(MAKE) -C test/gpusim ctest
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
@@ -124,8 +124,8 @@ node-up: ## cluster-up, three simulated H200, the image and the chart
 	@test/e2e/up.sh
 
 .PHONY: cluster-down
-cluster-down: ## stop all that cluster-up started
-	@$(CLUSTER) down
+cluster-down: ## stop all that cluster-up, node-up and demo started
+	@test/e2e/down.sh
 
 .PHONY: clean
 clean: ## remove what was built in the tree (the cache stays: rm -r $AIPUB_CACHE)

@@ -56,7 +56,7 @@ func (a *agent) apply(ctx context.Context, d kube.Desired) error {
 	t := told{desired: d}
 	err := a.try(ctx, d, &t)
 	if err != nil {
-		t.reason, t.message = reasonOf(err), err.Error()
+		t.reason, t.message = reasonOf(err), sentence(err)
 	}
 	a.metrics.applies.WithLabelValues(t.reason).Inc()
 	a.tell(t)
@@ -178,6 +178,15 @@ func reasonOf(err error) string {
 		return step.Reason
 	}
 	return api.ReasonHardware
+}
+
+// sentence is an error in one line: the first of several, and how many more.
+func sentence(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return fmt.Sprintf("%s (and %d more)", lines[0], len(lines)-1)
 }
 
 func (a *agent) tell(t told) {

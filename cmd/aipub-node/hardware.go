@@ -77,6 +77,12 @@ func (h *hardware) forget() {
 // believe says whether "no GPU" may be believed: it may not on a machine that
 // had some before.
 func (h *hardware) open(ctx context.Context, sys string, believe bool) (*nvml.Driver, error) {
+	h.mu.Lock()
+	opened := h.driver
+	h.mu.Unlock()
+	if opened != nil {
+		return opened, nil
+	}
 	logged := ""
 	for {
 		d, err := nvml.Open(h.config)
@@ -91,10 +97,8 @@ func (h *hardware) open(ctx context.Context, sys string, believe bool) (*nvml.Dr
 			h.log.Info("waiting for the GPU driver", "cause", msg)
 			logged = msg
 		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, openRetry) {
 			return nil, ctx.Err()
-		case <-time.After(openRetry):
 		}
 	}
 }
@@ -116,28 +120,42 @@ func hasNVIDIA(sys string) bool {
 	return false
 }
 
-// run opens the driver, calls ready, and hands on health events until ctx ends.
+// run keeps the driver open and hands on what it says of its health until ctx
+// ends. ready is called each time the driver has been opened. A driver that was
+// unloaded is opened anew.
 func (h *hardware) run(ctx context.Context, sys string, believe bool, watch nvml.WatchConfig, ready func(), emit func(nvml.Event)) error {
-	d, err := h.open(ctx, sys, believe)
-	if err != nil {
-		return ignoreDone(ctx, err)
-	}
-	ready()
-	if d == nil {
-		h.log.Info("this machine has no GPU")
-		return nil
-	}
 	for {
-		err := d.Watch(ctx, watch, emit)
+		d, err := h.open(ctx, sys, believe)
+		if err != nil {
+			return ignoreDone(ctx, err)
+		}
+		ready()
+		if d == nil {
+			h.log.Info("this machine has no GPU")
+			return nil
+		}
+		err = d.Watch(ctx, watch, emit)
 		if ctx.Err() != nil {
 			return nil
 		}
 		h.log.Error(err, "health cannot be watched; trying again")
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(openRetry):
+		if errors.Is(err, nvml.ErrUnloaded) || errors.Is(err, nvml.ErrClosed) {
+			h.close(d)
+			believe = false
 		}
+		if !pause(ctx, openRetry) {
+			return nil
+		}
+	}
+}
+
+// close gives the driver back; nothing is known until it is opened again.
+func (h *hardware) close(d *nvml.Driver) {
+	h.mu.Lock()
+	h.driver, h.known = nil, false
+	h.mu.Unlock()
+	if err := d.Close(); err != nil {
+		h.log.Info("closing the driver", "cause", err.Error())
 	}
 }
 

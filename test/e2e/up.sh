@@ -24,8 +24,18 @@ work=$(dirname "$(dirname "$KUBECONFIG")")
 say "simulated driver: $machine"
 make -s gpusim >&2
 gpusim=$PWD/test/gpusim/build/gpusim
+# Hosts with systemd share their mounts with containers; here only this folder does.
+# And /dev is a file system of its own, on a host and here.
+mkdir -p "$driver/dev"
+if ! mountpoint -q "$GPUSIM_DIR"; then
+	mount --bind "$GPUSIM_DIR" "$GPUSIM_DIR"
+	mount --make-rshared "$GPUSIM_DIR"
+fi
+if ! mountpoint -q "$driver/dev"; then
+	mount -t tmpfs -o mode=755 tmpfs "$driver/dev"
+	rm -f "$GPUSIM_DIR/made-from"
+fi
 if ! "$gpusim" state >/dev/null 2>&1 || ! cmp -s "$machine" "$GPUSIM_DIR/made-from"; then
-	mkdir -p "$GPUSIM_DIR"
 	"$gpusim" init "$machine" >&2
 	"$gpusim" install-root "$driver" >&2
 	cp "$machine" "$GPUSIM_DIR/made-from"
@@ -54,12 +64,18 @@ fi
 say "chart: helm upgrade --install aipub"
 helm upgrade --install aipub charts/aipub --namespace aipub-system --create-namespace \
 	--values test/e2e/values.yaml \
-	--set "node.driverRoot=$driver" --set "node.hostSys=/driver-root/sys" --set "node.hostProc=/driver-root/proc" \
+	--set "node.stateDir=$work/aipub" --set "node.driverRoot=$driver" --set "node.hostSys=/driver-root/sys" --set "node.hostProc=/driver-root/proc" \
 	--set "node.env[0].name=GPUSIM_DIR,node.env[0].value=$GPUSIM_DIR" \
 	--set "node.extraVolumes[0].name=gpusim,node.extraVolumes[0].hostPath.path=$GPUSIM_DIR" \
 	--set "node.extraVolumeMounts[0].name=gpusim,node.extraVolumeMounts[0].mountPath=$GPUSIM_DIR" \
 	--set-string "node.podAnnotations.image=$digest,controller.podAnnotations.image=$digest" \
-	--wait --timeout 3m >&2
+	--wait --timeout 3m >&2 || {
+	say "the chart did not become ready:"
+	kubectl -n aipub-system get pods -o wide >&2
+	kubectl -n aipub-system get events --sort-by=.lastTimestamp | tail -20 >&2
+	exit 1
+}
 
-make -s build VERSION="$VERSION" >&2
+say "kubectl plugin: bin/kubectl-aipub"
+go build -ldflags "-s -w -X main.version=$VERSION" -o bin/kubectl-aipub ./cmd/kubectl-aipub
 say "ready: export KUBECONFIG=$KUBECONFIG"

@@ -20,7 +20,7 @@ ARG TARGETARCH=amd64
 ARG GOPROXY
 ARG GOFLAGS
 ENV PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    GOPATH=/go GOCACHE=/root/.cache/go-build GOTOOLCHAIN=local GOOS=linux
+    GOPATH=/go GOCACHE=/go/cache GOTOOLCHAIN=local GOOS=linux
 WORKDIR /src
 COPY go.mod go.sum ./
 COPY test/image/builder.sh test/image/

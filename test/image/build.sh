@@ -18,7 +18,7 @@ set -euo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${AIPUB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/aipub}/image
 suite=bookworm
-bases=1 # counts changes to the base images below
+bases=2 # counts changes to the base images below
 
 say() { printf 'image: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -67,14 +67,18 @@ mirror() {
 		sed -n "s/ $suite\$//p" | head -n 1
 }
 
+base_name() { echo "localhost/aipub-$1-$2:$bases"; }
+
 # base NAME ARCH PACKAGES: an image with a small Debian, made once.
 base() {
-	local name=localhost/aipub-$1-$2:$bases container root start=$SECONDS
+	local name container root old start=$SECONDS
 	local include=${3:+--include=$3} foreign=
-	if store inspect --type image "$name" >/dev/null 2>&1; then echo "$name"; return; fi
+	name=$(base_name "$1" "$2")
+	if store inspect --type image "$name" >/dev/null 2>&1; then return; fi
 	# For another architecture the packages are only unpacked, never configured:
 	# that would need an emulator, and glibc works without.
 	[ "$2" = "$(dpkg --print-architecture)" ] || foreign=--foreign
+	for old in $(store images --quiet --filter "reference=localhost/aipub-$1-$2"); do store rmi --force "$old" >/dev/null; done
 	say "making base image $1 for $2 from Debian $suite (once; a minute or two)"
 	container=$(store from --arch "$2" scratch)
 	root=$(store mount "$container")
@@ -82,13 +86,13 @@ base() {
 	debootstrap --variant=minbase --arch="$2" $include $foreign "$suite" "$root" $(mirror) \
 		>"$cache/debootstrap-$1-$2.log" 2>&1 ||
 		{ tail -n 20 "$cache/debootstrap-$1-$2.log" >&2; die "debootstrap $suite for $2: see $cache/debootstrap-$1-$2.log"; }
-	rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/debootstrap \
+	# Nothing of this machine (debootstrap copies some), nothing that only people read.
+	rm -rf "$root"/etc/{hostname,resolv.conf,apt/sources.list} "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/debootstrap \
 		"$root"/usr/share/{doc,man,info,locale,lintian}/*
 	store config --arch "$2" --os linux --cmd '' "$container"
 	[ "$2" != arm64 ] || store config --variant v8 "$container" # buildah looks for it
 	store commit --rm --quiet "$container" "$name" >/dev/null
-	say "base image $1 ready after $((SECONDS - start)) s, $(du -sh "$root" 2>/dev/null | cut -f1 || true)"
-	echo "$name"
+	say "base image $1 ready after $((SECONDS - start)) s"
 }
 
 # modules fills the module cache, so that the build itself needs no network.
@@ -100,22 +104,25 @@ modules() {
 }
 
 build() {
-	local builder runtime cross=gcc-aarch64-linux-gnu,libc6-dev-arm64-cross host
+	local cross=gcc-aarch64-linux-gnu,libc6-dev-arm64-cross host second
 	store rm --all >/dev/null # of a build that was interrupted
 	host=$(dpkg --print-architecture)
 	[ "$host" = amd64 ] || cross=gcc-x86-64-linux-gnu,libc6-dev-amd64-cross
-	builder=$(base builder "$host" "gcc,libc6-dev,$cross")
-	runtime=$(base runtime "$arch" "")
+	# Side by side: mostly waiting for downloads and disk.
+	base runtime "$arch" "" &
+	second=$!
+	base builder "$host" "gcc,libc6-dev,$cross"
 	modules
+	wait "$second"
 	say "building $IMAGE for $PLATFORM"
 	mkdir -p "$cache/gocache"
 	store bud --isolation chroot --layers=false --pull-never --platform "$PLATFORM" \
-		--build-arg BUILDPLATFORM="linux/$host" --build-arg BUILDER_IMAGE="$builder" --build-arg RUNTIME_IMAGE="$runtime" \
+		--build-arg BUILDPLATFORM="linux/$host" --build-arg BUILDER_IMAGE="$(base_name builder "$host")" --build-arg RUNTIME_IMAGE="$(base_name runtime "$arch")" \
 		--build-arg VERSION="$VERSION" --build-arg GOPROXY=off --build-arg GOFLAGS=-buildvcs=false \
 		--build-arg REVISION="$(git -C "$repo" rev-parse HEAD 2>/dev/null || echo unknown)" \
 		--volume "$(go env GOROOT):/usr/local/go:ro" \
 		--volume "$(go env GOMODCACHE):/go/pkg/mod" \
-		--volume "$cache/gocache:/root/.cache/go-build" \
+		--volume "$cache/gocache:/go/cache" \
 		--file "$repo/Dockerfile" --tag "$IMAGE" "$repo" >&2
 	say "writing $archive"
 	rm -f "$archive" "$archive.new"
@@ -123,6 +130,7 @@ build() {
 	mv "$archive.new" "$archive"
 	store rm --all >/dev/null
 	store rmi "$IMAGE" >/dev/null
+	store rmi --prune --force >/dev/null # what interrupted builds left
 }
 
 mkdir -p "$cache"

@@ -116,7 +116,7 @@ show test/gpusim/build/gpusim --dir "${GPUSIM_DIR:-/run/gpusim}" state
 title "4. What cannot be is refused, with a sentence"
 for f in test/demo/refused/*.yaml; do
 	note "$(head -1 "$f")"
-	refused kubectl create -f "$f"
+	refused kubectl apply -f "$f"
 done
 
 title "Done"

@@ -81,7 +81,7 @@ func gpusim(t *testing.T, args ...string) string {
 // eventually waits for what must become true, and says what was seen last.
 func eventually(t *testing.T, within time.Duration, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(context.Background(), within) // not t's: cleanups wait as well
 	defer cancel()
 	var last error
 	for {

@@ -9,7 +9,49 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "aipub.io/aipub/api/v1alpha1"
 )
+
+// otherPool is the pool, and the name, of a second node that exists only in the
+// API: it has what the real node has, but no kubelet.
+const otherPool = "other"
+
+func otherNode(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	var real corev1.Node
+	if err := shared.Get(ctx, client.ObjectKey{Name: nodeName}, &real); err != nil {
+		t.Fatal(err)
+	}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: otherPool, Labels: map[string]string{"aipub.io/pool": otherPool}}}
+	if err := shared.Create(ctx, n); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustKubectl(t, "delete", "node", otherPool) })
+	n.Status.Capacity, n.Status.Allocatable = real.Status.Capacity, real.Status.Allocatable
+	if err := shared.Status().Update(ctx, n); err != nil {
+		t.Fatal(err)
+	}
+	status, err := partition(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	np := &api.NodePartition{ObjectMeta: metav1.ObjectMeta{Name: otherPool, OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: "v1", Kind: "Node", Name: otherPool, UID: n.UID,
+	}}}}
+	if err := shared.Create(ctx, np); err != nil {
+		t.Fatal(err)
+	}
+	np.Status = status
+	if err := shared.Status().Update(ctx, np); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestWhatCannotBeIsRefusedWithASentence(t *testing.T) {
 	const podHead = `apiVersion: v1
@@ -23,15 +65,16 @@ spec:
 `
 	policy := func(name, sets string) string {
 		return "apiVersion: aipub.io/v1alpha1\nkind: PartitionPolicy\nmetadata: {name: " + name + "}\nspec:\n" +
-			"  nodeSelector: {matchLabels: {aipub.io/pool: demo}}\n" + sets
+			"  nodeSelector: {matchLabels: {aipub.io/pool: " + otherPool + "}}\n" + sets
 	}
+	otherNode(t)
 	cases := map[string]struct {
 		manifest string
 		want     []string // all of these stand in the refusal
 	}{
 		"two different sets in one container": {
 			podHead + `      limits: {aipub.io/set-small: "1", aipub.io/set-medium: "1"}`,
-			[]string{"spec.containers[0].resources.limits", "set-small", "set-medium", "one set"},
+			[]string{"spec.containers[0].resources.limits", "set-small", "set-medium", "keep one of them"},
 		},
 		"a CPU above the set": {
 			podHead + `      limits: {aipub.io/set-small: "1", cpu: "31"}`,
@@ -51,18 +94,22 @@ spec:
 		},
 		"a policy whose sets cannot fit the node": {
 			policy("too-big", "  sets: [{name: huge, cpu: \"500\", memory: 4Ti, gpu: {count: 1}}]"),
-			[]string{"spec.sets[0].cpu", "500", nodeName},
+			[]string{"spec.sets[0].cpu", "500", otherPool},
 		},
 		"conflicting definitions of one name": {
 			policy("conflict", "  gpus: [{indices: [0], mode: Block}]\n  sets: [{name: small, gpu: {blockPercent: 10}}]"),
-			[]string{"small", "demo", "conflict"},
+			[]string{"spec.sets[0].name", "small", "demo", "conflict"},
+		},
+		"a second policy for the same node": {
+			strings.Replace(policy("second", "  sets: [{name: x, gpu: {count: 1}}]"), otherPool, "demo", 1),
+			[]string{"spec.nodeSelector", "second", "demo", nodeName},
 		},
 		"a set with two GPU parts": {
 			policy("two-parts", "  sets: [{name: x, gpu: {count: 1, blockPercent: 25}}]"),
 			[]string{"spec.sets[0].gpu", "exactly one of count, blockPercent and mig"},
 		},
 		"a selector that would take the whole cluster": {
-			strings.Replace(policy("all", "  sets: [{name: x, gpu: {count: 1}}]"), "{matchLabels: {aipub.io/pool: demo}}", "{}", 1),
+			strings.Replace(policy("all", "  sets: [{name: x, gpu: {count: 1}}]"), "{matchLabels: {aipub.io/pool: "+otherPool+"}}", "{}", 1),
 			[]string{"spec.nodeSelector", "at least one label"},
 		},
 		"an unknown field": {

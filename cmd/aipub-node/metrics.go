@@ -92,8 +92,8 @@ var (
 	slicesDesc = prometheus.NewDesc("aipub_slices", "Slices of a set by state.", []string{"set", "state"}, nil)
 	holderDesc = prometheus.NewDesc("aipub_slice_info", "Always 1: which container holds which slice on which GPU. Joins with DCGM's series on UUID and GPU_I_ID.",
 		[]string{"slice", "set", "namespace", "pod", "container", "gpu", "UUID", "GPU_I_ID", "GPU_I_PROFILE", "block_percent"}, nil)
-	healthDesc = prometheus.NewDesc("aipub_gpu_healthy", "1 while the GPU may be handed out; reason says why not.", []string{"gpu", "UUID", "modelName", "reason"}, nil)
-	memoryDesc = prometheus.NewDesc("aipub_gpu_memory_bytes", "Device memory of the GPU.", []string{"gpu", "UUID", "modelName"}, nil)
+	healthDesc = prometheus.NewDesc("aipub_gpu_healthy", "1 while the GPU may be handed out; reason says why not.", []string{"gpu", "UUID", "model", "reason"}, nil)
+	memoryDesc = prometheus.NewDesc("aipub_gpu_memory_bytes", "Device memory of the GPU.", []string{"gpu", "UUID", "model"}, nil)
 )
 
 // Describe implements prometheus.Collector.

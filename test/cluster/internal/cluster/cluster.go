@@ -49,7 +49,7 @@ func (c Cluster) Build() (Programs, error) {
 }
 
 // Assets returns a folder with the programs that envtest starts (its
-// KUBEBUILDER_ASSETS): kube-apiserver, etcd and kubectl.
+// KUBEBUILDER_ASSETS): kube-apiserver, etcd and kubectl; and helm beside them.
 func (c Cluster) Assets() (string, error) {
 	programs, err := c.Build()
 	if err != nil {
@@ -60,6 +60,7 @@ func (c Cluster) Assets() (string, error) {
 		"kube-apiserver": filepath.Join(programs.Kubernetes, "kube-apiserver"),
 		"kubectl":        filepath.Join(programs.Kubernetes, "kubectl"),
 		"etcd":           debian.Etcd,
+		"helm":           filepath.Join(programs.Helm, "helm"),
 	})
 }
 

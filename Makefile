@@ -24,7 +24,12 @@ demo: ## show the product at work: on a real Kubernetes node built here, or on t
 	@test/demo/demo.sh
 
 .PHONY: test
-test: check unit e2e ## everything that CI runs: checks, unit tests, the whole flow on a real Kubernetes node
+test: ## everything that CI runs: checks, unit tests, the whole flow on a real Kubernetes node
+	@test/need.sh linux root go gcc
+	@$(CLUSTER) build
+	@$(MAKE) check
+	@$(MAKE) e2e
+	@$(MAKE) -j2 -Otarget unit e2e-uninstall
 
 .PHONY: help
 help: ## list the targets
@@ -87,8 +92,8 @@ vuln: $(TOOLS)/.done ## known vulnerabilities in what the binaries call (says so
 
 .PHONY: unit
 unit: envtest-assets gpusim-test ## unit tests, race detector on, with a real kube-apiserver for webhooks and CRDs
-	KUBEBUILDER_ASSETS="$$($(CLUSTER) assets)" HELM="$$($(CLUSTER) assets)/helm" go test -race $(PACKAGES)
-	@cd test/cluster && GOWORK=off go test ./...
+	assets=$$($(CLUSTER) assets); KUBEBUILDER_ASSETS=$$assets HELM=$$assets/helm go test -race $(PACKAGES)
+	cd test/cluster && GOWORK=off CGO_ENABLED=0 go test ./...
 
 .PHONY: gpusim-test
 gpusim-test: ## the simulator's own C tests, under ASan and UBSan
@@ -100,7 +105,11 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 
 .PHONY: e2e
 e2e: node-up ## the whole flow on a real kube-apiserver, kubelet and containerd with simulated GPUs
-	KUBECONFIG="$$($(CLUSTER) kubeconfig)" go test -tags e2e -count=1 -timeout 40m -v ./test/e2e/...
+	KUBECONFIG="$$($(CLUSTER) kubeconfig)" go test -tags e2e -count=1 -timeout 40m -v ./test/e2e
+
+.PHONY: e2e-uninstall
+e2e-uninstall: ## helm uninstall on that node, which leaves nothing behind; 6 minutes, the kubelet's grace
+	KUBECONFIG="$$($(CLUSTER) kubeconfig)" go test -tags e2e -count=1 -timeout 20m -v ./test/e2e/uninstall
 
 .PHONY: bench
 bench: ## the figures of docs/benchmarks.md; FIGURES='node.*' chooses

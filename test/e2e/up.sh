@@ -21,6 +21,12 @@ driver=$GPUSIM_DIR/root
 machine=${GPUSIM_MACHINE:-test/gpusim/machines/three-h200.conf}
 work=$(dirname "$(dirname "$KUBECONFIG")")
 
+if ! command -v promtool >/dev/null; then
+	say "installing Debian package prometheus, which scrapes the agent in the tests"
+	apt-get install -y -qq --no-install-recommends prometheus >/dev/null 2>&1 ||
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus >/dev/null; }
+fi
+
 say "simulated driver: $machine"
 make -s gpusim >&2
 gpusim=$PWD/test/gpusim/build/gpusim

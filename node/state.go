@@ -137,7 +137,7 @@ func (s *State) plan(p *gpu.Slice) {
 		return
 	}
 	e.planned = p
-	if e.hold == nil {
+	if e.hold == nil || e.slice.Kind == "" { // only its ID was known until now
 		e.redefine()
 	}
 }

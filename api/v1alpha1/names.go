@@ -38,4 +38,5 @@ const (
 	ReasonWaitingForIdle      = "WaitingForIdle"
 	ReasonPending             = "Pending"
 	ReasonHardware            = "Hardware"
+	ReasonHealthy             = "Healthy" // a GPU or instance is fit again
 )

@@ -4,10 +4,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -26,21 +25,25 @@ import (
 type agent struct {
 	log      logr.Logger
 	options  options
+	pace     pace
 	state    *node.State
 	hardware *hardware
 	metrics  *metrics
 	memory   *memory
 	specs    *specs
 	bootID   string
-	changed  func() // tells the publisher that there is something to say
+	said     chan struct{} // there is something to publish
 
-	mu   sync.Mutex
-	told told
+	mu     sync.Mutex
+	told   told
+	faults faults
+	events events
 }
 
 // told is what the last apply found, for the NodePartition.
 type told struct {
 	desired   kube.Desired
+	read      bool // the hardware answered; what follows is what it said
 	inventory nvml.Inventory
 	gpus      []gpu.GPU
 	numa      []host.NUMANode
@@ -48,22 +51,56 @@ type told struct {
 	report    partitioner.Report
 	reason    string
 	message   string
+	// behind says that the node is not yet what the policy plans, and would be
+	// nearer to it if one of the slices ended that were held. processes says
+	// that something else than a holder is, or may be, in the way.
+	behind, processes bool
+	held              map[gpu.SliceID]bool
+}
+
+// newAgent makes an agent that knows what was remembered.
+func newAgent(o options, log logr.Logger, m *metrics, p pace) (*agent, error) {
+	bootID, err := host.BootID(o.proc)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := openMemory(o.stateDir, log)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{
+		log: log, options: o, pace: p, metrics: m, memory: memory, bootID: bootID,
+		state: node.New(node.Config{Settle: p.settle}),
+		specs: &specs{options: o},
+		said:  make(chan struct{}, 1),
+	}
+	a.hardware = newHardware(func() nvml.Config {
+		return nvml.Config{LibraryPath: library(o.nvmlLibrary, o.driverMount), Sysfs: o.sys}
+	}, log, p)
+	remembered, err := memory.recall(a.state, bootID)
+	if err != nil {
+		return nil, err
+	}
+	a.told.gpus = remembered.Facts.GPUs
+	return a, nil
 }
 
 // apply makes the node what d says, as far as what is held allows. It returns
 // an error when trying again without a change can help.
 func (a *agent) apply(ctx context.Context, d kube.Desired) error {
 	t := told{desired: d}
+	t.policy, _ = partitioner.Govern(d.Policies, d.Labels)
 	err := a.try(ctx, d, &t)
+	waits := false
 	if err != nil {
-		t.reason, t.message = reasonOf(err), sentence(err)
+		t.reason, t.message, waits = explain(err)
+		t.behind, t.processes = true, waits
 	}
 	a.metrics.applies.WithLabelValues(t.reason).Inc()
 	a.tell(t)
 	a.memory.save(a.record())
-	var step *partitioner.StepError
-	if errors.As(err, &step) && step.Reason == api.ReasonWaitingForIdle {
-		return nil // the end of a holder asks for the next attempt
+	if waits {
+		return nil // an end asks for the next attempt, see follow
 	}
 	return err
 }
@@ -73,8 +110,7 @@ func (a *agent) try(ctx context.Context, d kube.Desired, t *told) error {
 	if err != nil {
 		return err
 	}
-	t.inventory = inv
-	t.gpus = a.withSilent(inv)
+	t.gpus, t.inventory, t.read = a.withSilent(inv), inv, true
 	if t.numa, err = host.NUMANodes(a.options.sys); err != nil {
 		return err
 	}
@@ -82,28 +118,32 @@ func (a *agent) try(ctx context.Context, d kube.Desired, t *told) error {
 		return err
 	}
 	target, pending := a.plan(d, t)
-	next, waiting := partitioner.Transition(a.state.Layout(), target, held(a.state.Snapshot()))
-	if err := a.carryOut(ctx, driver, t.gpus, next); err != nil {
-		return err
-	}
+	t.held = held(a.state.Snapshot())
+	next, waiting := partitioner.Transition(a.state.Layout(), target, t.held)
+	t.behind = len(waiting) > 0 || !reflect.DeepEqual(next.Slices, target.Slices)
 	t.reason, t.message = outcome(t, pending, waiting)
-	return nil
+	return a.carryOut(ctx, driver, t.gpus, next)
 }
 
-// withSilent adds to the GPUs that answered those that did once and are silent
-// now: a GPU that is not heard is not a GPU that is gone.
+// withSilent adds to the GPUs that answer those that did once and are silent
+// now: a GPU that is not heard is not a GPU that is gone. A driver that was
+// opened after a GPU fell silent cannot say which one it is, so all that are
+// missing are taken for silent then.
 func (a *agent) withSilent(inv nvml.Inventory) []gpu.GPU {
-	gpus := slices.Clone(inv.GPUs)
+	failed, unnamed := map[string]bool{}, false
 	for _, f := range inv.Failed {
-		a.log.Info("GPU does not answer", "index", f.Index, "uuid", f.UUID, "cause", f.Err.Error())
-		for _, known := range a.gpus() {
-			if f.UUID != "" && known.UUID == f.UUID {
-				gpus = append(gpus, known)
-			}
+		failed[f.UUID] = true
+		unnamed = unnamed || f.UUID == ""
+	}
+	all := slices.Clone(inv.GPUs)
+	for _, known := range a.gpus() {
+		answers := slices.ContainsFunc(inv.GPUs, func(g gpu.GPU) bool { return g.UUID == known.UUID })
+		if !answers && (unnamed || failed[known.UUID]) {
+			all = append(all, known)
 		}
 	}
-	slices.SortFunc(gpus, func(x, y gpu.GPU) int { return x.Index - y.Index })
-	return gpus
+	slices.SortStableFunc(all, func(x, y gpu.GPU) int { return x.Index - y.Index })
+	return all
 }
 
 // gpus are the GPUs as last known.
@@ -113,94 +153,24 @@ func (a *agent) gpus() []gpu.GPU {
 	return a.told.gpus
 }
 
-// plan is the layout that the governing policy wants here. pending names the
-// sets whose size the controller has not written yet.
-func (a *agent) plan(d kube.Desired, t *told) (layout gpu.Layout, pending []string) {
-	t.policy, _ = partitioner.Govern(d.Policies, d.Labels)
-	if t.policy == nil {
-		return gpu.Layout{}, nil
-	}
-	var sets []partitioner.Set
-	for _, template := range t.policy.Spec.Sets {
-		i := slices.IndexFunc(d.Sets, func(s api.ResourceSet) bool {
-			return s.Name == template.Name && slices.Contains(s.Spec.Policies, t.policy.Name)
-		})
-		if i < 0 {
-			pending = append(pending, template.Name)
-			continue
-		}
-		sets = append(sets, partitioner.SetOf(template.Name, d.Sets[i].Spec))
-	}
-	layout, t.report = partitioner.Plan(a.capacity(d, t), t.policy.Spec, sets)
-	return layout, pending
-}
-
-func (a *agent) capacity(d kube.Desired, t *told) partitioner.Node {
-	n := partitioner.Node{Name: a.options.node, CPUMilli: d.CPUMilli, MemoryBytes: d.MemoryBytes, GPUs: t.gpus}
-	for _, z := range t.numa {
-		n.NUMA = append(n.NUMA, partitioner.NUMANode{ID: z.ID, CPUs: z.CPUs, MemoryBytes: z.MemoryBytes})
-	}
-	return n
-}
-
-// outcome is the typed reason and the sentence for an apply without error.
-func outcome(t *told, pending []string, waiting []partitioner.Waiting) (reason, message string) {
-	switch {
-	case t.policy == nil:
-		return api.ReasonNoPolicy, "no PartitionPolicy selects this node; label it, or change a policy's nodeSelector"
-	case len(waiting) > 0:
-		return api.ReasonWaitingForIdle, waitingMessage(waiting)
-	case len(t.report.Rejections) > 0:
-		r := t.report.Rejections[0]
-		return r.Reason, r.Message
-	case len(pending) > 0:
-		return api.ReasonPending, fmt.Sprintf("waiting for the controller to size %s (kubectl get partitionpolicy %s says more)", strings.Join(pending, ", "), t.policy.Name)
-	}
-	return api.ReasonApplied, "the node is divided as the policy says"
-}
-
-func waitingMessage(waiting []partitioner.Waiting) string {
-	var parts []string
-	for _, w := range waiting {
-		ids := make([]string, len(w.Held))
-		for i, id := range w.Held {
-			ids[i] = string(id)
-		}
-		parts = append(parts, fmt.Sprintf("GPU %s until %s ends", w.GPU, strings.Join(ids, ", ")))
-	}
-	return "keeps its present cut: " + strings.Join(parts, "; ")
-}
-
-// reasonOf is the typed reason of an error.
-func reasonOf(err error) string {
-	var step *partitioner.StepError
-	if errors.As(err, &step) {
-		return step.Reason
-	}
-	return api.ReasonHardware
-}
-
-// sentence is an error in one line: the first of several, and how many more.
-func sentence(err error) string {
-	lines := strings.Split(err.Error(), "\n")
-	if len(lines) == 1 {
-		return lines[0]
-	}
-	return fmt.Sprintf("%s (and %d more)", lines[0], len(lines)-1)
-}
-
+// tell remembers what an apply found. What it did not get to know stays as it
+// was.
 func (a *agent) tell(t told) {
 	a.mu.Lock()
-	if t.gpus == nil {
-		t.gpus, t.inventory, t.numa = a.told.gpus, a.told.inventory, a.told.numa
+	before := a.told
+	if !t.read {
+		t.gpus, t.inventory, t.numa = before.gpus, before.inventory, before.numa
+		t.report = before.report
 	}
-	changed := t.reason != a.told.reason || t.message != a.told.message
 	a.told = t
 	a.mu.Unlock()
-	if changed {
+	if t.reason != before.reason || t.message != before.message {
 		a.log.Info("partition", "reason", t.reason, "message", t.message)
 	}
-	a.changed()
+	if t.reason != before.reason {
+		a.announceReason(before.reason, t)
+	}
+	notify(a.said)
 }
 
 // last is what the last apply found.
@@ -210,16 +180,18 @@ func (a *agent) last() told {
 	return a.told
 }
 
-// waits reports whether the node would change if something that is held ended.
-func (a *agent) waits() bool { return a.last().reason == api.ReasonWaitingForIdle }
-
-// health takes over news about the hardware.
+// health takes over news about the hardware. What comes back may come back
+// empty, so it is read again.
 func (a *agent) health(e nvml.Event, poke func()) {
-	switch e.Kind {
-	case nvml.HealthChanged:
-		a.log.Info("health", "gpu", e.GPU, "gi", e.GIID, "ci", e.CIID, "ok", e.Health.OK, "reason", e.Health.Reason, "message", e.Health.Message)
-		a.state.SetHealth(e.GPU, e.GIID, e.CIID, e.Health)
-	case nvml.MIGChanged:
+	if e.Kind == nvml.MIGChanged {
+		a.hardware.forget()
+		poke()
+		return
+	}
+	a.log.Info("health", "gpu", e.GPU, "gi", e.GIID, "ci", e.CIID, "ok", e.Health.OK, "reason", e.Health.Reason, "message", e.Health.Message)
+	a.state.SetHealth(e.GPU, e.GIID, e.CIID, e.Health)
+	back := a.noteHealth(e)
+	if back && e.GIID < 0 {
 		a.hardware.forget()
 		poke()
 	}
@@ -234,4 +206,14 @@ func held(s gpu.Snapshot) map[gpu.SliceID]bool {
 		}
 	}
 	return ids
+}
+
+// nameOf is a GPU as people know it.
+func (a *agent) nameOf(uuid string) string {
+	for _, g := range a.gpus() {
+		if g.UUID == uuid {
+			return fmt.Sprintf("GPU %d (%s)", g.Index, uuid)
+		}
+	}
+	return "GPU " + uuid
 }

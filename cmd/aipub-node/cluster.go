@@ -5,14 +5,18 @@ package main
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/node/kube"
 )
+
+// clusterRetry is the pause before a cluster that cannot be followed is tried
+// again.
+const clusterRetry = 5 * time.Second
 
 // cluster keeps a watcher of the cluster alive: a node that starts before its
 // API server must not give up.
@@ -24,18 +28,14 @@ type cluster struct {
 	current atomic.Pointer[kube.Watcher]
 }
 
-func newCluster(o options, log logr.Logger, a *agent) (*cluster, error) {
-	rc, err := restConfig(o)
-	if err != nil {
-		return nil, err
-	}
+func newCluster(rc *rest.Config, log logr.Logger, a *agent) *cluster {
 	c := &cluster{rest: rc, log: log, pods: make(chan struct{}, 1)}
 	c.config = kube.Config{
-		Node: o.node, Log: log, Apply: a.apply,
+		Node: a.options.node, Log: log, Apply: a.apply,
 		Served:      func() []string { return served(a.state.Snapshot()) },
 		PodsChanged: func() { notify(c.pods) },
 	}
-	return c, nil
+	return c
 }
 
 // run follows the cluster until ctx ends.
@@ -78,7 +78,4 @@ func (c *cluster) podList() ([]gpu.Pod, bool) {
 	return pods, known
 }
 
-// client writes to the API server and reads from it directly.
-func (c *cluster) client() (client.Client, error) {
-	return kube.NewClient(c.rest)
-}
+func (c *cluster) podsChanged() <-chan struct{} { return c.pods }

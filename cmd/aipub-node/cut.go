@@ -18,50 +18,53 @@ import (
 
 // carryOut makes the hardware, the container edits and the node's state what
 // the layout says, in an order in which nothing is offered before it exists:
-// first everything that needs no change of the hardware, then each GPU that
-// does. One GPU's trouble does not hold up the others.
+// first everything that needs no change of the hardware, then one GPU after the
+// other that does. One GPU's trouble does not hold up the others.
 func (a *agent) carryOut(ctx context.Context, driver *nvml.Driver, gpus []gpu.GPU, next gpu.Layout) error {
-	works, err := a.works(ctx, driver, gpus, next)
-	if err != nil {
-		return err
-	}
-	ready := withhold(next, works)
-	if err := a.publishSpecs(ctx, gpus, ready); err != nil {
-		return err
-	}
-	a.state.SetLayout(ready)
+	works := a.works(ctx, driver, gpus, next)
+	offered := a.offer(ctx, gpus, next, works)
 	var errs []error
-	for i := range works {
-		if err := a.cut(ctx, driver, &works[i]); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	ready = withhold(next, works)
-	if err := a.publishSpecs(ctx, gpus, ready); err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	a.state.SetLayout(ready)
 	for _, w := range works {
-		if err := a.attach(ctx, w, ready); err != nil {
-			errs = append(errs, err)
+		errs = append(errs, a.attach(ctx, w, next))
+	}
+	for i := range works {
+		w := &works[i]
+		if w.err == nil && len(w.steps) > 0 {
+			w.err = a.cut(ctx, driver, w)
+			offered = a.offer(ctx, gpus, next, works)
+			errs = append(errs, a.attach(ctx, *w, next))
 		}
+		errs = append(errs, w.err)
 	}
-	if err := a.sweep(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, offered, a.sweep())...)
 }
 
 // work is one MIG-capable GPU on the way to its target.
 type work struct {
-	gpu       gpu.GPU
-	target    []gpu.MIGTarget
+	gpu    gpu.GPU
+	target []gpu.MIGTarget
+	// instances are those that exist; not known when read is false.
 	instances []gpu.Instance
+	read      bool
 	steps     []partitioner.Step
+	err       error
+}
+
+// unfinished reports whether the GPU is not, or may not be, what it shall be.
+func (w work) unfinished() bool { return w.err != nil || len(w.steps) > 0 }
+
+// look reads the instances.
+func (w *work) look(ctx context.Context, driver *nvml.Driver) error {
+	instances, err := driver.Instances(ctx, w.gpu.UUID)
+	w.instances, w.read = instances, err == nil
+	if err != nil {
+		return fmt.Errorf("read MIG instances of GPU %s: %w", w.gpu.UUID, err)
+	}
+	return nil
 }
 
 // works looks at each GPU that has, or shall have, MIG instances.
-func (a *agent) works(ctx context.Context, driver *nvml.Driver, gpus []gpu.GPU, next gpu.Layout) ([]work, error) {
+func (a *agent) works(ctx context.Context, driver *nvml.Driver, gpus []gpu.GPU, next gpu.Layout) []work {
 	var out []work
 	for _, g := range gpus {
 		mode, planned := next.Modes[g.UUID]
@@ -69,16 +72,12 @@ func (a *agent) works(ctx context.Context, driver *nvml.Driver, gpus []gpu.GPU, 
 			continue
 		}
 		w := work{gpu: g, target: targets(next, g.UUID)}
-		var err error
-		if w.instances, err = driver.Instances(ctx, g.UUID); err != nil {
-			return nil, fmt.Errorf("read MIG instances of GPU %s: %w", g.UUID, err)
-		}
-		if w.steps, err = partitioner.Steps(g, w.instances, w.target, nil); err != nil {
-			return nil, err
+		if w.err = w.look(ctx, driver); w.err == nil {
+			w.steps, w.err = partitioner.Steps(g, w.instances, w.target, nil)
 		}
 		out = append(out, w)
 	}
-	return out, nil
+	return out
 }
 
 func targets(l gpu.Layout, uuid string) []gpu.MIGTarget {
@@ -97,20 +96,35 @@ func targets(l gpu.Layout, uuid string) []gpu.MIGTarget {
 func withhold(l gpu.Layout, works []work) gpu.Layout {
 	busy := map[string]bool{}
 	for _, w := range works {
-		busy[w.gpu.UUID] = len(w.steps) > 0
+		busy[w.gpu.UUID] = w.unfinished()
 	}
-	l.Slices = slices.DeleteFunc(slices.Clone(l.Slices), func(s gpu.Slice) bool {
+	return without(l, func(s gpu.Slice) bool {
 		return s.MIG == nil && slices.ContainsFunc(s.GPUs, func(u string) bool { return busy[u] })
 	})
+}
+
+func without(l gpu.Layout, drop func(gpu.Slice) bool) gpu.Layout {
+	l.Slices = slices.DeleteFunc(slices.Clone(l.Slices), drop)
 	return l
 }
 
-// cut carries out the steps of one GPU. On success no steps remain.
+// offer shows the node what can be handed out now. A slice whose container
+// edits cannot be written is left out, unless it was offered before: its GPU
+// may only be silent, and an ID that vanishes would take its pod with it.
+func (a *agent) offer(ctx context.Context, gpus []gpu.GPU, next gpu.Layout, works []work) error {
+	ready := withhold(next, works)
+	unwritten, err := a.publishSpecs(ctx, gpus, ready)
+	present := a.state.Layout()
+	a.state.SetLayout(without(ready, func(s gpu.Slice) bool {
+		_, before := present.Find(s.ID)
+		return unwritten[s.ID] && !before
+	}))
+	return err
+}
+
+// cut carries out the steps of one GPU. On success no steps remain. What exists
+// is read again in any case.
 func (a *agent) cut(ctx context.Context, driver *nvml.Driver, w *work) error {
-	if len(w.steps) == 0 {
-		return nil
-	}
-	defer a.hardware.forget() // its mode may be another one now
 	busy, err := a.busy(ctx, driver, *w)
 	if err != nil {
 		return err
@@ -118,21 +132,25 @@ func (a *agent) cut(ctx context.Context, driver *nvml.Driver, w *work) error {
 	if w.steps, err = partitioner.Steps(w.gpu, w.instances, w.target, busy); err != nil {
 		return err
 	}
+	defer a.hardware.forget() // its mode may be another one now
 	executor := mig.New(driver)
 	for len(w.steps) > 0 {
-		step := w.steps[0]
-		start := time.Now()
-		_, err := executor.Apply(ctx, step)
-		a.metrics.steps.WithLabelValues(string(step.Kind), result(err)).Observe(time.Since(start).Seconds())
-		if err != nil {
-			return fmt.Errorf("%s on GPU %s: %w", step.Kind, step.GPU, err)
+		if err = a.step(ctx, executor, w.steps[0]); err != nil {
+			break
 		}
-		a.log.Info("partitioned", "step", step.Kind, "gpu", step.GPU, "profile", step.Profile.Name, "placement", step.Placement)
 		w.steps = w.steps[1:]
 	}
-	if w.instances, err = driver.Instances(ctx, w.gpu.UUID); err != nil {
-		return fmt.Errorf("read MIG instances of GPU %s: %w", w.gpu.UUID, err)
+	return errors.Join(err, w.look(ctx, driver))
+}
+
+func (a *agent) step(ctx context.Context, executor *mig.Executor, s partitioner.Step) error {
+	start := time.Now()
+	_, err := executor.Apply(ctx, s)
+	a.metrics.steps.WithLabelValues(string(s.Kind), result(err)).Observe(time.Since(start).Seconds())
+	if err != nil {
+		return fmt.Errorf("%s on GPU %s: %w", s.Kind, s.GPU, err)
 	}
+	a.log.Info("partitioned", "step", s.Kind, "gpu", s.GPU, "profile", s.Profile.Name, "placement", s.Placement)
 	return nil
 }
 
@@ -144,11 +162,12 @@ func (a *agent) busy(ctx context.Context, driver *nvml.Driver, w work) (map[stri
 		if (st.State != gpu.StateHeld && st.State != gpu.StateRetired) || !slices.Contains(st.Slice.GPUs, w.gpu.UUID) {
 			continue
 		}
-		if st.Instance != nil {
+		switch {
+		case st.Instance != nil:
 			busy[st.Instance.UUID] = true
-		} else {
+		case st.Slice.Kind != gpu.KindMIG:
 			busy[w.gpu.UUID] = true
-		}
+		} // a MIG slice without instance waits to be made again, as after a reboot
 	}
 	processes, err := driver.Processes(ctx, w.gpu.UUID)
 	if err != nil {
@@ -168,37 +187,45 @@ func (a *agent) busy(ctx context.Context, driver *nvml.Driver, w work) (map[stri
 
 // attach tells the state which instance is behind each MIG slice of a GPU.
 func (a *agent) attach(ctx context.Context, w work, l gpu.Layout) error {
+	if !w.read {
+		return nil // what was known stays
+	}
 	var errs []error
 	for _, s := range l.Slices {
-		if s.MIG == nil || !slices.Contains(s.GPUs, w.gpu.UUID) {
-			continue
-		}
-		i := slices.IndexFunc(w.instances, func(in gpu.Instance) bool {
-			return in.CIID >= 0 && in.ProfileID == s.MIG.Profile.ID && in.Placement == s.MIG.Placement
-		})
-		if i < 0 {
-			a.state.ClearInstance(s.ID)
-			continue
-		}
-		in := w.instances[i]
-		if err := a.specs.put(ctx, specdir.Target{Slice: s, GPUs: []gpu.GPU{w.gpu}, Instance: &in}); err != nil {
-			a.state.ClearInstance(s.ID)
-			errs = append(errs, err)
-			continue
-		}
-		if err := a.state.SetInstance(s.ID, in); err != nil {
-			errs = append(errs, fmt.Errorf("attach instance: %w", err))
+		if s.MIG != nil && slices.Contains(s.GPUs, w.gpu.UUID) {
+			errs = append(errs, a.attachSlice(ctx, w, s))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// publishSpecs writes what containers get of the slices that are not MIG.
-func (a *agent) publishSpecs(ctx context.Context, gpus []gpu.GPU, l gpu.Layout) error {
+func (a *agent) attachSlice(ctx context.Context, w work, s gpu.Slice) error {
+	i := slices.IndexFunc(w.instances, func(in gpu.Instance) bool {
+		return in.CIID >= 0 && in.ProfileID == s.MIG.Profile.ID && in.Placement == s.MIG.Placement
+	})
+	if i < 0 {
+		a.state.ClearInstance(s.ID)
+		return a.specs.remove(s.ID)
+	}
+	in := w.instances[i]
+	if err := a.specs.put(ctx, specdir.Target{Slice: s, GPUs: []gpu.GPU{w.gpu}, Instance: &in}); err != nil {
+		a.state.ClearInstance(s.ID)
+		return err
+	}
+	if err := a.state.SetInstance(s.ID, in); err != nil {
+		return fmt.Errorf("attach instance: %w", err)
+	}
+	return nil
+}
+
+// publishSpecs writes what containers get of the slices that are not MIG, and
+// names those for which it could not.
+func (a *agent) publishSpecs(ctx context.Context, gpus []gpu.GPU, l gpu.Layout) (unwritten map[gpu.SliceID]bool, err error) {
 	byUUID := map[string]gpu.GPU{}
 	for _, g := range gpus {
 		byUUID[g.UUID] = g
 	}
+	unwritten = map[gpu.SliceID]bool{}
 	var errs []error
 	for _, s := range l.Slices {
 		if s.MIG != nil {
@@ -208,9 +235,12 @@ func (a *agent) publishSpecs(ctx context.Context, gpus []gpu.GPU, l gpu.Layout) 
 		for _, u := range s.GPUs {
 			t.GPUs = append(t.GPUs, byUUID[u])
 		}
-		errs = append(errs, a.specs.put(ctx, t))
+		if err := a.specs.put(ctx, t); err != nil {
+			unwritten[s.ID] = true
+			errs = append(errs, err)
+		}
 	}
-	return errors.Join(errs...)
+	return unwritten, errors.Join(errs...)
 }
 
 // sweep removes the specs of slices that are neither planned nor held.

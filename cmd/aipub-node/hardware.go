@@ -6,22 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 
+	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/gpu/nvml"
-)
-
-const (
-	// openRetry is the pause between attempts to open the driver. A driver
-	// container can take minutes to load it.
-	openRetry = 5 * time.Second
-	// readTimeout bounds one look at all GPUs.
-	readTimeout = time.Minute
 )
 
 // errUnknown means that the hardware has not been read yet. Nothing may be
@@ -30,46 +20,60 @@ var errUnknown = errors.New("the GPU driver does not answer yet")
 
 // hardware is the driver, once it answers, and what it said last.
 type hardware struct {
-	config nvml.Config
+	config func() nvml.Config // where the driver is now: it may be installed late
 	log    logr.Logger
+	pace   pace
+
+	looking sync.Mutex // one look at the GPUs at a time; taken before mu
 
 	mu        sync.Mutex
 	driver    *nvml.Driver
 	inventory nvml.Inventory
-	known     bool
-	none      bool // the machine has no GPU at all
-	stale     bool
-	err       error
+	// wanted counts the reasons to look again, seen is its value at the last
+	// look; equal when inventory is up to date.
+	wanted, seen uint64
+	none         bool // the machine has no GPU at all
+	err          error
+}
+
+func newHardware(c func() nvml.Config, log logr.Logger, p pace) *hardware {
+	return &hardware{config: c, log: log, pace: p, wanted: 1}
 }
 
 // read returns what the driver says, asking it again after forget. driver is
 // nil on a machine without GPUs.
 func (h *hardware) read(ctx context.Context) (*nvml.Driver, nvml.Inventory, error) {
+	h.looking.Lock()
+	defer h.looking.Unlock()
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.driver == nil {
-		if h.none {
-			return nil, nvml.Inventory{}, nil
-		}
-		return nil, nvml.Inventory{}, errors.Join(errUnknown, h.err)
+	d, inv, wanted, fresh, none, cause := h.driver, h.inventory, h.wanted, h.wanted == h.seen, h.none, h.err
+	h.mu.Unlock()
+	switch {
+	case d == nil && none:
+		return nil, nvml.Inventory{}, nil
+	case d == nil && cause != nil:
+		return nil, nvml.Inventory{}, fmt.Errorf("%w: %w", errUnknown, cause)
+	case d == nil:
+		return nil, nvml.Inventory{}, errUnknown
+	case fresh:
+		return d, inv, nil
 	}
-	if h.known && !h.stale {
-		return h.driver, h.inventory, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, h.pace.read)
 	defer cancel()
-	inv, err := h.driver.Inventory(ctx)
+	inv, err := d.Inventory(ctx)
 	if err != nil {
 		return nil, nvml.Inventory{}, fmt.Errorf("read GPUs: %w", err)
 	}
-	h.inventory, h.known, h.stale = inv, true, false
-	return h.driver, inv, nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.inventory, h.seen = inv, wanted // what was forgotten meanwhile stays so
+	return d, inv, nil
 }
 
-// forget makes the next read ask the driver.
+// forget makes the next read ask the driver. It never waits for the hardware.
 func (h *hardware) forget() {
 	h.mu.Lock()
-	h.stale = true
+	h.wanted++
 	h.mu.Unlock()
 }
 
@@ -78,14 +82,14 @@ func (h *hardware) forget() {
 // had some before.
 func (h *hardware) open(ctx context.Context, sys string, believe bool) (*nvml.Driver, error) {
 	h.mu.Lock()
-	opened := h.driver
+	present := h.driver
 	h.mu.Unlock()
-	if opened != nil {
-		return opened, nil
+	if present != nil {
+		return present, nil
 	}
 	logged := ""
 	for {
-		d, err := nvml.Open(h.config)
+		d, err := nvml.Open(h.config())
 		none := err != nil && believe && !hasNVIDIA(sys)
 		h.mu.Lock()
 		h.driver, h.err, h.none = d, err, none
@@ -97,86 +101,78 @@ func (h *hardware) open(ctx context.Context, sys string, believe bool) (*nvml.Dr
 			h.log.Info("waiting for the GPU driver", "cause", msg)
 			logged = msg
 		}
-		if !pause(ctx, openRetry) {
+		if !pause(ctx, h.pace.open) {
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// hasNVIDIA reports whether the PCI bus has a display or 3D controller of
-// NVIDIA's (vendor 10de, class 03).
-func hasNVIDIA(sys string) bool {
-	devices, err := filepath.Glob(filepath.Join(sys, "bus/pci/devices/*"))
-	if err != nil {
-		return true
-	}
-	for _, d := range devices {
-		vendor, _ := os.ReadFile(filepath.Join(d, "vendor"))
-		class, _ := os.ReadFile(filepath.Join(d, "class"))
-		if len(vendor) >= 6 && string(vendor[:6]) == "0x10de" && len(class) >= 4 && string(class[:4]) == "0x03" {
-			return true
-		}
-	}
-	return false
+// lookout is who wants to hear of the hardware.
+type lookout struct {
+	sys     string
+	believe bool // "no GPU" may be believed at once
+	// ready is called each time the driver has been opened, emit with its news.
+	ready func()
+	emit  func(nvml.Event)
+	// all adds to the GPUs that answer those that are silent: both are watched.
+	all func(nvml.Inventory) []gpu.GPU
 }
 
 // run keeps the driver open and hands on what it says of its health until ctx
-// ends. ready is called each time the driver has been opened. A driver that was
-// unloaded is opened anew.
-func (h *hardware) run(ctx context.Context, sys string, believe bool, watch nvml.WatchConfig, ready func(), emit func(nvml.Event)) error {
+// ends. A driver that was unloaded is opened anew.
+func (h *hardware) run(ctx context.Context, l lookout) error {
+	defer h.close()
 	for {
-		d, err := h.open(ctx, sys, believe)
-		if err != nil {
-			return ignoreDone(ctx, err)
+		d, err := h.open(ctx, l.sys, l.believe)
+		if ctx.Err() != nil {
+			return nil
 		}
-		ready()
+		if err != nil {
+			return err
+		}
+		l.ready()
 		if d == nil {
 			h.log.Info("this machine has no GPU")
 			return nil
 		}
-		err = d.Watch(ctx, watch, emit)
+		err = h.watch(ctx, d, l)
 		if ctx.Err() != nil {
 			return nil
 		}
-		h.log.Error(err, "health cannot be watched; trying again")
+		h.log.Info("health cannot be watched; trying again", "cause", fmt.Sprint(err))
 		if errors.Is(err, nvml.ErrUnloaded) || errors.Is(err, nvml.ErrClosed) {
-			h.close(d)
-			believe = false
+			h.close()
+			l.believe = false
 		}
-		if !pause(ctx, openRetry) {
+		if !pause(ctx, h.pace.open) {
 			return nil
 		}
 	}
 }
 
+func (h *hardware) watch(ctx context.Context, d *nvml.Driver, l lookout) error {
+	_, inv, err := h.read(ctx)
+	if err != nil {
+		return err
+	}
+	c := h.pace.watch
+	for _, g := range l.all(inv) {
+		c.GPUs = append(c.GPUs, g.UUID)
+	}
+	return d.Watch(ctx, c, l.emit)
+}
+
 // close gives the driver back; nothing is known until it is opened again.
-func (h *hardware) close(d *nvml.Driver) {
+func (h *hardware) close() {
 	h.mu.Lock()
-	h.driver, h.known = nil, false
+	d := h.driver
+	h.driver = nil
+	h.wanted++
 	h.mu.Unlock()
+	if d == nil {
+		return
+	}
 	if err := d.Close(); err != nil {
 		h.log.Info("closing the driver", "cause", err.Error())
 	}
-}
-
-// library is the path of NVML: the one that was given, or the one below the
-// driver root, or empty for the dynamic loader's.
-func library(given, mount string) string {
-	if given != "" {
-		return given
-	}
-	for _, dir := range []string{"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "lib64", "run/nvidia/driver/usr/lib/x86_64-linux-gnu"} {
-		path := filepath.Join(mount, dir, "libnvidia-ml.so.1")
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	return ""
-}
-
-func ignoreDone(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

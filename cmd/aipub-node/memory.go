@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/go-logr/logr"
 
@@ -60,10 +59,8 @@ func (m *memory) recall(state *node.State, bootID string) (store.Record, error) 
 // heldStatuses are the slices that the record says are held.
 func heldStatuses(r store.Record) []gpu.Status {
 	var out []gpu.Status
-	for _, s := range slices.Concat(r.Layout.Slices, r.Retired) {
-		if holder, ok := r.Held[s.ID]; ok {
-			out = append(out, gpu.Status{Slice: s, State: gpu.StateHeld, Holder: holder, Health: gpu.Health{OK: true}})
-		}
+	for _, h := range r.Held {
+		out = append(out, gpu.Status{Slice: h.Slice, State: gpu.StateHeld, Holder: h.Holder, Since: h.Since, Health: gpu.Health{OK: true}})
 	}
 	return out
 }
@@ -81,8 +78,8 @@ func (a *agent) record() store.Record {
 	t, snap := a.last(), a.state.Snapshot()
 	r := store.Record{
 		BootID: a.bootID, Layout: a.state.Layout(),
-		Instances: map[gpu.SliceID]gpu.Instance{}, Held: map[gpu.SliceID]gpu.Holder{},
-		Facts: store.Facts{DriverVersion: t.inventory.DriverVersion, CUDAVersion: t.inventory.CUDAVersion, GPUs: t.gpus, NUMA: numaFacts(t.numa)},
+		Instances: map[gpu.SliceID]gpu.Instance{},
+		Facts:     store.Facts{DriverVersion: t.inventory.DriverVersion, CUDAVersion: t.inventory.CUDAVersion, GPUs: t.gpus, NUMA: numaFacts(t.numa)},
 	}
 	if t.policy != nil {
 		r.Policy = store.Policy{Name: t.policy.Name, Generation: t.policy.Generation}
@@ -91,12 +88,8 @@ func (a *agent) record() store.Record {
 		if st.Instance != nil {
 			r.Instances[st.Slice.ID] = *st.Instance
 		}
-		switch st.State {
-		case gpu.StateHeld:
-			r.Held[st.Slice.ID] = st.Holder
-		case gpu.StateRetired:
-			r.Held[st.Slice.ID] = st.Holder
-			r.Retired = append(r.Retired, st.Slice)
+		if st.State == gpu.StateHeld || st.State == gpu.StateRetired {
+			r.Held = append(r.Held, store.Held{Slice: st.Slice, Holder: st.Holder, Since: st.Since.UTC()})
 		}
 	}
 	return r

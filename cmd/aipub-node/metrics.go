@@ -75,7 +75,7 @@ func (m *metrics) plugin() kubelet.Metrics {
 			}
 		},
 		Listed:  func(set string, after time.Duration) { m.listUpdates.WithLabelValues(set).Observe(after.Seconds()) },
-		Streams: func(set string, n int) { m.streams.WithLabelValues(set).Set(float64(n)) },
+		Streams: func(set string, delta int) { m.streams.WithLabelValues(set).Add(float64(delta)) },
 		Observed: func(took time.Duration, err error) {
 			m.observations.WithLabelValues(result(err)).Observe(took.Seconds())
 		},

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ type options struct {
 	nvmlLibrary    string
 	cdiHook        string
 	cdiDir         string
+	cdi            bool // whether the container runtime resolves CDI devices
 	stateDir       string
 	pluginDir      string
 	podResources   string
@@ -57,6 +59,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.devRoot, "dev-root", "", "folder on the host that has dev/nvidia*; default the driver root")
 	f.StringVar(&o.nvmlLibrary, "nvml-library", "", "libnvidia-ml.so.1; default: found under the driver root, then by the dynamic loader")
 	f.StringVar(&o.cdiHook, "cdi-hook", "", "nvidia-cdi-hook on the host; default: looked for in the usual places")
+	f.BoolVar(&o.cdi, "cdi", true, "name CDI devices to the kubelet; false for a container runtime without CDI: devices, mounts and environment are given one by one")
 	f.StringVar(&o.cdiDir, "cdi-dir", "/var/run/cdi", "folder for CDI specifications that the container runtime reads")
 	f.StringVar(&o.stateDir, "state-dir", "/var/lib/aipub", "folder for what must survive a restart")
 	f.StringVar(&o.pluginDir, "kubelet-plugin-dir", kubelet.DefaultDir, "the kubelet's device plugin folder")
@@ -87,14 +90,17 @@ func (o options) validate() error {
 	if o.node == "" {
 		return fmt.Errorf("--node-name: empty; give the node's name, or set NODE_NAME from the downward API (fieldRef spec.nodeName)")
 	}
-	for flag, path := range map[string]string{
-		"--driver-root": o.driverRoot, "--driver-root-mount": o.driverMount, "--dev-root": o.devRoot, "--cdi-dir": o.cdiDir,
-		"--state-dir": o.stateDir, "--kubelet-plugin-dir": o.pluginDir, "--pod-resources-socket": o.podResources,
-		"--host-sys": o.sys, "--host-proc": o.proc,
+	for _, p := range []struct{ flag, path string }{
+		{"--driver-root", o.driverRoot}, {"--driver-root-mount", o.driverMount}, {"--dev-root", o.devRoot}, {"--cdi-dir", o.cdiDir},
+		{"--state-dir", o.stateDir}, {"--kubelet-plugin-dir", o.pluginDir}, {"--pod-resources-socket", o.podResources},
+		{"--host-sys", o.sys}, {"--host-proc", o.proc},
 	} {
-		if !filepath.IsAbs(path) {
-			return fmt.Errorf("%s: %q is not an absolute path; give one that starts with /", flag, path)
+		if !filepath.IsAbs(p.path) {
+			return fmt.Errorf("%s: %q is not an absolute path; give one that starts with /", p.flag, p.path)
 		}
+	}
+	if _, _, err := net.SplitHostPort(o.metricsAddress); err != nil {
+		return fmt.Errorf("--metrics-address: %q is not HOST:PORT; give one such as :9402", o.metricsAddress)
 	}
 	_, err := o.level()
 	return err

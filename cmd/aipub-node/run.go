@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
@@ -17,13 +15,10 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"aipub.io/aipub/cdi"
 	"aipub.io/aipub/deviceplugin"
 	"aipub.io/aipub/deviceplugin/kubelet"
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/gpu/nvml"
-	"aipub.io/aipub/node"
-	"aipub.io/aipub/node/host"
 	"aipub.io/aipub/node/kube"
 )
 
@@ -56,95 +51,93 @@ func logger(o options) (logr.Logger, error) {
 	return log, nil
 }
 
-// serve wires the stages in the order of the flow.
+// serve wires the agent to its cluster.
 func serve(ctx context.Context, o options, log logr.Logger) error {
+	ctx = logr.NewContext(ctx, log)
 	m := newMetrics()
+	p := usualPace()
+	p.watch = nvml.WatchConfig{IgnoreXids: widen(o.ignoreXids), CriticalXids: widen(o.criticalXids)}
+	a, err := newAgent(o, log, m, p)
+	if err != nil {
+		return err
+	}
+	rc, err := restConfig(o)
+	if err != nil {
+		return err
+	}
+	recorder, err := kube.NewRecorder(ctx, rc, o.node)
+	if err != nil {
+		return err
+	}
+	defer recorder.Close()
+	client, err := kube.NewClient(rc)
+	if err != nil {
+		return err
+	}
+	return a.live(ctx, surroundings{
+		cluster: newCluster(rc, log, a), publisher: kube.NewPublisher(client, o.node), events: recorder,
+	})
+}
 
-	// What was remembered, and the node's truth.
-	bootID, err := host.BootID(o.proc)
-	if err != nil {
-		return err
-	}
-	memory, err := openMemory(o.stateDir, log)
-	if err != nil {
-		return err
-	}
-	state := node.New(node.Config{})
-	remembered, err := memory.recall(state, bootID)
-	if err != nil {
-		return err
-	}
-	said := make(chan struct{}, 1)
-	a := &agent{
-		log: log, options: o, state: state, metrics: m, memory: memory, bootID: bootID,
-		specs:    &specs{options: o},
-		hardware: &hardware{config: nvml.Config{LibraryPath: library(o.nvmlLibrary, o.driverMount), Sysfs: o.sys}, log: log},
-		changed:  func() { notify(said) },
-	}
-	a.told.gpus = remembered.Facts.GPUs
+// follower brings in what the cluster wants, through agent.apply.
+type follower interface {
+	// run follows the cluster until ctx ends; poke asks for another apply.
+	run(ctx context.Context) error
+	poke()
+	// podList are the node's pods that have not ended; false until the API
+	// server has been heard. podsChanged is filled when they change.
+	podList() (pods []gpu.Pod, known bool)
+	podsChanged() <-chan struct{}
+}
 
+// surroundings are the agent's ways in from the cluster and out to it.
+type surroundings struct {
+	cluster   follower
+	publisher publisher
+	events    events
+}
+
+// live runs the stages, in the order of the flow, until ctx ends.
+func (a *agent) live(ctx context.Context, s surroundings) error {
+	a.mu.Lock()
+	a.events = s.events
+	believe := len(a.told.gpus) == 0
+	a.mu.Unlock()
+	o, m := a.options, a.metrics
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return m.serve(ctx, o.metricsAddress, a) })
 
 	// The kubelet, before anything slow.
-	manager, err := kubelet.NewManager(state, kubelet.Config{Dir: o.pluginDir, Response: respond, Metrics: m.plugin()})
+	kubeletThere := newPresence()
+	manager, err := kubelet.NewManager(a.state, kubelet.Config{Dir: o.pluginDir, Response: a.respond, Metrics: kubeletThere.count(m.plugin())})
 	if err != nil {
 		return err
 	}
-	g.Go(func() error { return manager.Run(ctx) })
-
-	// The cluster.
-	cluster, err := newCluster(o, log, a)
-	if err != nil {
-		return err
-	}
-	g.Go(func() error { return cluster.run(ctx) })
-	poller, closePoller, err := newPoller(o, state, cluster, m)
-	if err != nil {
-		return err
-	}
-	defer closePoller()
-	g.Go(func() error { poller.Run(ctx); return nil })
-
-	// The hardware.
-	watch := nvml.WatchConfig{IgnoreXids: widen(o.ignoreXids), CriticalXids: widen(o.criticalXids)}
-	believe := len(remembered.Facts.GPUs) == 0
-	g.Go(func() error {
-		return a.hardware.run(ctx, o.sys, believe, watch, cluster.poke, func(e nvml.Event) { a.health(e, cluster.poke) })
-	})
-
-	// And back out.
-	client, err := cluster.client()
-	if err != nil {
-		return err
-	}
-	g.Go(func() error { return a.follow(ctx, kube.NewPublisher(client, o.node), said, cluster.poke) })
-	return g.Wait()
-}
-
-// respond names what a container gets. Everything behind the names is in spec
-// files that follow the hardware.
-func respond(granted []gpu.Slice) (kubelet.Response, error) {
-	var names []string
-	for _, s := range granted {
-		for _, n := range cdi.Names(s) {
-			if !slices.Contains(names, n) {
-				names = append(names, n)
-			}
-		}
-	}
-	return kubelet.Response{CDIDevices: names}, nil
-}
-
-func newPoller(o options, state *node.State, c *cluster, m *metrics) (*kubelet.Poller, func(), error) {
 	resources, err := kubelet.DialPodResources(o.podResources)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	p := &kubelet.Poller{
-		Lister: resources, Observer: state, Trigger: c.pods, Metrics: m.plugin(), Pods: c.podList,
+	defer func() { _ = resources.Close() }()
+	poller := &kubelet.Poller{
+		Lister: resources, Observer: a.state, Trigger: s.cluster.podsChanged(), Pods: s.cluster.podList,
+		Interval: a.pace.observe, Soon: a.pace.soon, Metrics: m.plugin(),
 	}
-	return p, func() { _ = resources.Close() }, nil
+	g.Go(func() error { return manager.Run(ctx) })
+	g.Go(func() error { poller.Run(ctx); return nil })
+
+	// The hardware and the cluster.
+	poke := s.cluster.poke
+	g.Go(func() error {
+		return a.hardware.run(ctx, lookout{
+			sys: o.sys, believe: believe, ready: poke, all: a.withSilent,
+			emit: func(e nvml.Event) { a.health(e, poke) },
+		})
+	})
+	g.Go(func() error { return s.cluster.run(ctx) })
+
+	// And back out.
+	g.Go(func() error { a.follow(ctx, s.publisher, poke); return nil })
+	return g.Wait()
 }
 
 // served are the resource names that the node advertises.
@@ -171,14 +164,6 @@ func restConfig(o options) (*rest.Config, error) {
 	return c, nil
 }
 
-// notify fills a channel of one without blocking.
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 func widen(in []uint) []uint64 {
 	var out []uint64
 	for _, n := range in {
@@ -186,6 +171,3 @@ func widen(in []uint) []uint64 {
 	}
 	return out
 }
-
-// clusterRetry is the pause before the cluster is tried again.
-const clusterRetry = 5 * time.Second

@@ -9,27 +9,29 @@ import (
 	"path/filepath"
 	"sync"
 
+	"aipub.io/aipub/cdi"
 	"aipub.io/aipub/cdi/driver"
 	"aipub.io/aipub/cdi/specdir"
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/gpu/nvml"
 )
 
-// specs is what containers get, on disk. It is opened for one driver version.
+// specs is what containers get, on disk. It is made for one open driver.
 type specs struct {
 	options options
 
-	mu        sync.Mutex
-	version   string
-	publisher *specdir.Publisher
+	mu      sync.Mutex
+	driver  *nvml.Driver
+	version string
+	current *specdir.Publisher // nil before the first open
 }
 
 // open prepares the specs for a driver; nil on a machine without GPUs. It looks
-// for the driver's files again only when the version has changed.
+// for the driver's files again only when the driver is another one.
 func (s *specs) open(ctx context.Context, d *nvml.Driver, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.publisher != nil && s.version == version {
+	if s.current != nil && s.driver == d && s.version == version {
 		return nil
 	}
 	c := driver.Config{
@@ -49,7 +51,7 @@ func (s *specs) open(ctx context.Context, d *nvml.Driver, version string) error 
 			return err
 		}
 	}
-	s.publisher, s.version = p, version
+	s.current, s.driver, s.version = p, d, version
 	return nil
 }
 
@@ -76,19 +78,31 @@ func (s *specs) hook() string {
 	return ""
 }
 
+// put writes or renews the spec of one slice.
 func (s *specs) put(ctx context.Context, t specdir.Target) error {
-	p, err := s.opened()
+	p, err := s.publisher()
 	if err != nil {
 		return err
 	}
 	if err := p.Put(ctx, t); err != nil {
-		return fmt.Errorf("write container edits of %s: %w", t.Slice.ID, err)
+		return fmt.Errorf("write container edits: %w", err)
 	}
 	return nil
 }
 
+// remove deletes the spec of a slice without hardware: what it names may be
+// somebody else's by now.
+func (s *specs) remove(id gpu.SliceID) error {
+	p, err := s.publisher()
+	if err != nil {
+		return err
+	}
+	return p.Remove(id)
+}
+
+// sweep deletes the specs that are not to be kept.
 func (s *specs) sweep(keep func(gpu.SliceID) bool) error {
-	p, err := s.opened()
+	p, err := s.publisher()
 	if err != nil {
 		return err
 	}
@@ -96,11 +110,21 @@ func (s *specs) sweep(keep func(gpu.SliceID) bool) error {
 	return err
 }
 
-func (s *specs) opened() (*specdir.Publisher, error) {
+// access is what a container gets of a slice where the runtime has no CDI; false
+// while that is not known.
+func (s *specs) access(id gpu.SliceID) (cdi.Access, bool) {
+	p, err := s.publisher()
+	if err != nil {
+		return cdi.Access{}, false
+	}
+	return p.Access(id)
+}
+
+func (s *specs) publisher() (*specdir.Publisher, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.publisher == nil {
+	if s.current == nil {
 		return nil, fmt.Errorf("write container edits: %w", errUnknown)
 	}
-	return s.publisher, nil
+	return s.current, nil
 }

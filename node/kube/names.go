@@ -3,12 +3,16 @@
 package kube
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
 )
@@ -31,10 +35,52 @@ func StaleNames(node *corev1.Node, served []string) []string {
 	return stale
 }
 
+// Withdraw takes every set resource out of the Node's status, so that the
+// scheduler binds no more pods that ask for one. It is for the time in which the
+// kubelet does not run: it would refuse such a pod for good if it saw the pod
+// before the device plugins have registered (kubernetes#128043). A kubelet that
+// runs writes the names back by itself.
+func Withdraw(ctx context.Context, c client.Client, name string) error {
+	node := &corev1.Node{}
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return fmt.Errorf("read node %s: %w", name, err)
+	}
+	var names []string
+	for n := range node.Status.Capacity {
+		if strings.HasPrefix(string(n), api.ResourcePrefix) {
+			names = append(names, string(n))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return removeNames(ctx, c, node, names, false)
+}
+
+// removeNames takes names out of a Node's status; with onlyZero only while their
+// capacity is zero.
+func removeNames(ctx context.Context, c client.Client, node *corev1.Node, names []string, onlyZero bool) error {
+	patch, err := removalPatch(node, names, onlyZero)
+	if err != nil {
+		return err
+	}
+	target := &corev1.Node{}
+	target.Name = node.Name
+	err = c.Status().Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch))
+	if apierrors.IsInvalid(err) { // somebody was faster; the next look tells
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove resource names from node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
 // removalPatch is a JSON patch that takes names out of a Node's capacity and
-// allocatable. It first tests that the capacity is still zero, so that a plugin
-// that registered in between keeps its name.
-func removalPatch(node *corev1.Node, names []string) ([]byte, error) {
+// allocatable. With onlyZero it first tests that the capacity is still zero, so
+// that a plugin that registered in between keeps its name.
+func removalPatch(node *corev1.Node, names []string, onlyZero bool) ([]byte, error) {
 	type op struct {
 		Op    string  `json:"op"`
 		Path  string  `json:"path"`
@@ -45,7 +91,10 @@ func removalPatch(node *corev1.Node, names []string) ([]byte, error) {
 	for _, n := range names {
 		key := strings.NewReplacer("~", "~0", "/", "~1").Replace(n)
 		capacity := "/status/capacity/" + key
-		ops = append(ops, op{"test", capacity, &zero}, op{Op: "remove", Path: capacity})
+		if onlyZero {
+			ops = append(ops, op{"test", capacity, &zero})
+		}
+		ops = append(ops, op{Op: "remove", Path: capacity})
 		if _, ok := node.Status.Allocatable[corev1.ResourceName(n)]; ok {
 			ops = append(ops, op{Op: "remove", Path: "/status/allocatable/" + key})
 		}

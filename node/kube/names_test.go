@@ -68,7 +68,7 @@ func TestRemovalPatch(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			n := node(tc.capacity, tc.allocatable)
-			raw, err := removalPatch(n, []string{"aipub.io/set-old"})
+			raw, err := removalPatch(n, []string{"aipub.io/set-old"}, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,10 +5,12 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,17 +32,19 @@ func NewPublisher(c client.Client, node string) *Publisher {
 	return &Publisher{client: c, node: node}
 }
 
-// Publish makes the NodePartition's status equal to status. It writes nothing
-// when nothing changed since the last call. The object belongs to the Node with
-// the given uid, so that it is collected with it; with an empty uid it is left
-// without an owner.
+// Publish makes the NodePartition's status equal to status; conditions without
+// a transition time get the time of their last change of status. It writes
+// nothing when nothing changed since the last call. The object belongs to the
+// Node with the given uid, so that it is collected with it; with an empty uid it
+// is left without an owner.
 func (p *Publisher) Publish(ctx context.Context, uid types.UID, status api.NodePartitionStatus) error {
-	if p.last != nil && equality.Semantic.DeepEqual(p.last.Status, status) {
-		return nil
-	}
 	obj, err := p.object(ctx, uid)
 	if err != nil {
 		return err
+	}
+	status.Conditions = merged(obj.Status.Conditions, status.Conditions)
+	if p.last != nil && equality.Semantic.DeepEqual(p.last.Status, status) {
+		return nil
 	}
 	obj.Status = status
 	if err := p.client.Status().Update(ctx, obj); err != nil {
@@ -74,4 +78,13 @@ func (p *Publisher) object(ctx context.Context, uid types.UID) (*api.NodePartiti
 		return nil, fmt.Errorf("create node partition %s: %w", p.node, err)
 	}
 	return obj, nil
+}
+
+// merged is what conditions become when the given ones are set in them.
+func merged(old, set []metav1.Condition) []metav1.Condition {
+	out := slices.Clone(old)
+	for _, c := range set {
+		meta.SetStatusCondition(&out, c)
+	}
+	return out
 }

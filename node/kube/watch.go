@@ -9,12 +9,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +33,13 @@ import (
 // resync is how often Apply runs though nothing was seen to change: it finds
 // what nobody announces, such as MIG instances changed by hand.
 const resync = 5 * time.Minute
+
+// retryFirst is the pause after an Apply that failed; it doubles up to
+// retryMost. Hardware that fails for a while must not wait long after.
+const (
+	retryFirst = 200 * time.Millisecond
+	retryMost  = 30 * time.Second
+)
 
 // Config says for which node to watch, and whom to tell.
 type Config struct {
@@ -118,7 +125,10 @@ func (w *Watcher) build() error {
 	})
 	skipNames := true // a new watcher replaces a failed one under the same name
 	err := ctrl.NewControllerManagedBy(w.mgr).Named("node").
-		WithOptions(controller.Options{SkipNameValidation: &skipNames}).
+		WithOptions(controller.Options{
+			SkipNameValidation: &skipNames,
+			RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
+		}).
 		Watches(&corev1.Node{}, here).
 		Watches(&api.PartitionPolicy{}, here).
 		Watches(&api.ResourceSet{}, here).
@@ -205,18 +215,8 @@ func (w *Watcher) clean(ctx context.Context, node *corev1.Node) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	patch, err := removalPatch(node, stale)
-	if err != nil {
+	if err := removeNames(ctx, w.mgr.GetClient(), node, stale, true); err != nil {
 		return err
-	}
-	target := &corev1.Node{}
-	target.Name = node.Name
-	err = w.mgr.GetClient().Status().Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch))
-	if apierrors.IsInvalid(err) { // the test failed: somebody serves it again
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove stale resource names from node %s: %w", node.Name, err)
 	}
 	w.cfg.Log.Info("removed stale resource names", "names", stale)
 	return nil

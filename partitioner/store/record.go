@@ -24,15 +24,24 @@ type Record struct {
 	Layout gpu.Layout `json:"layout"`
 	// Instances are the MIG instances behind slices, as last created.
 	Instances map[gpu.SliceID]gpu.Instance `json:"instances,omitempty"`
-	// Held are the slices that containers have, with the holder as far as it is
-	// known. A held slice that the layout no longer has is in Retired.
-	Held map[gpu.SliceID]gpu.Holder `json:"held,omitempty"`
-	// Retired are slices of earlier layouts that are still held.
-	Retired []gpu.Slice `json:"retired,omitempty"`
+	// Held are the slices that containers have, also those that the layout no
+	// longer has.
+	Held []Held `json:"held,omitempty"`
 	// Facts of the node as last read.
 	Facts Facts `json:"facts"`
 	// SavedAt is when the record was made.
 	SavedAt time.Time `json:"savedAt"`
+}
+
+// Held is a slice that a container has.
+type Held struct {
+	// Slice as it was defined when it was given away; the layout may define it
+	// otherwise by now.
+	Slice gpu.Slice `json:"slice"`
+	// Holder as far as it is known.
+	Holder gpu.Holder `json:"holder"`
+	// Since is when the holding began.
+	Since time.Time `json:"since"`
 }
 
 // Policy names a PartitionPolicy and its generation.

@@ -40,11 +40,16 @@ func sample() Record {
 		},
 		Instances: map[gpu.SliceID]gpu.Instance{"0a-mig-1": {GPU: "GPU-a", ProfileID: 19,
 			Placement: gpu.Placement{Start: 1, Size: 1}, GIID: 8, CIID: 0, UUID: "MIG-c"}},
-		Held: map[gpu.SliceID]gpu.Holder{
-			"0b-small-0": {Namespace: "ml", Pod: "train", Container: "main", PodUID: "u"},
-			"cpu-0":      {},
+		Held: []Held{
+			{ // given away at half the size that the layout has now
+				Slice: gpu.Slice{ID: "0b-small-0", Set: "small", Kind: gpu.KindBlock, GPUs: []string{"GPU-b"},
+					Block: &gpu.Block{Percent: 12, MemoryBytes: 17 << 30}, Uses: []gpu.Use{{Counter: "GPU-b/blocks", Amount: 12}}},
+				Holder: gpu.Holder{Namespace: "ml", Pod: "train", Container: "main", PodUID: "u"},
+				Since:  now.Add(-time.Hour),
+			},
+			{Slice: gpu.Slice{ID: "cpu-0", Set: "cpu", Kind: gpu.KindCPU, CPUMilli: 250}, Since: now},
+			{Slice: gpu.Slice{ID: "0a-old-0", Set: "old", Kind: gpu.KindWhole, GPUs: []string{"GPU-a"}}, Since: now},
 		},
-		Retired: []gpu.Slice{{ID: "0a-old-0", Set: "old", Kind: gpu.KindWhole, GPUs: []string{"GPU-a"}}},
 		Facts: Facts{
 			DriverVersion: "580.95.05", CUDAVersion: "13.0",
 			GPUs: []gpu.GPU{{Index: 0, Minor: 3, UUID: "GPU-a", Model: "NVIDIA H200", MemoryBytes: 141 << 30, NUMANode: gpu.NUMAUnknown,
@@ -107,7 +112,7 @@ func TestCrashLeavesOldOrNew(t *testing.T) {
 	older, newer := sample(), sample()
 	older.SavedAt, newer.SavedAt = now, now
 	newer.Policy.Generation++
-	newer.Held["0a-mig-1"] = gpu.Holder{Namespace: "ml", Pod: "second"}
+	newer.Held = append(newer.Held, Held{Slice: gpu.Slice{ID: "0a-mig-1", Set: "mig"}, Holder: gpu.Holder{Namespace: "ml", Pod: "second"}})
 	crashes := 0
 	for n := 0; ; n++ {
 		done := false

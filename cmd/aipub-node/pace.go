@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"aipub.io/aipub/gpu/nvml"
+)
+
+// pace is how fast the agent's loops turn. Tests turn them faster.
+type pace struct {
+	// open is the pause between attempts to open the driver: a driver container
+	// can take minutes to load it. read bounds one look at all GPUs.
+	open, read time.Duration
+	// publish gathers changes that come together into one write; republish is
+	// the pause after a write that went wrong.
+	publish, republish time.Duration
+	// recheck is how often a GPU that something outside of Kubernetes keeps busy
+	// is looked at: nobody says when a process ends.
+	recheck time.Duration
+	// settle, observe and soon are those of the node's state and of the
+	// kubelet's poller; their defaults when 0.
+	settle, observe, soon time.Duration
+	// watch is how health is watched.
+	watch nvml.WatchConfig
+}
+
+func usualPace() pace {
+	return pace{
+		open: 5 * time.Second, read: time.Minute,
+		publish: 200 * time.Millisecond, republish: 2 * time.Second,
+		recheck: 15 * time.Second,
+	}
+}
+
+// pause waits; false when ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// notify fills a channel of one without blocking.
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -50,6 +50,9 @@ func (p *presence) run(ctx context.Context, log logr.Logger, withdraw func(conte
 			return
 		case <-p.gone:
 		}
+		if withdraw == nil {
+			continue
+		}
 		attempt, cancel := context.WithTimeout(ctx, withdrawTimeout)
 		err := withdraw(attempt)
 		cancel()

@@ -76,6 +76,7 @@ func serve(ctx context.Context, o options, log logr.Logger) error {
 	}
 	return a.live(ctx, surroundings{
 		cluster: newCluster(rc, log, a), publisher: kube.NewPublisher(client, o.node), events: recorder,
+		withdraw: func(ctx context.Context) error { return kube.Withdraw(ctx, client, o.node) },
 	})
 }
 
@@ -95,6 +96,8 @@ type surroundings struct {
 	cluster   follower
 	publisher publisher
 	events    events
+	// withdraw hides the node's sets from the scheduler; nil where there is none.
+	withdraw func(ctx context.Context) error
 }
 
 // live runs the stages, in the order of the flow, until ctx ends.
@@ -124,6 +127,7 @@ func (a *agent) live(ctx context.Context, s surroundings) error {
 	}
 	g.Go(func() error { return manager.Run(ctx) })
 	g.Go(func() error { poller.Run(ctx); return nil })
+	g.Go(func() error { kubeletThere.run(ctx, a.log, s.withdraw); return nil })
 
 	// The hardware and the cluster.
 	poke := s.cluster.poke

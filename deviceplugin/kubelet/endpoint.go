@@ -139,7 +139,6 @@ func (e *endpoint) stream(delta int) {
 	e.mu.Lock()
 	e.streams += delta
 	e.idle = e.cfg.Now()
-	n := e.streams
 	e.mu.Unlock()
-	e.cfg.Metrics.streams(e.set, n)
+	e.cfg.Metrics.streams(e.set, delta)
 }

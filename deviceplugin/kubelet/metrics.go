@@ -18,8 +18,9 @@ type Metrics struct {
 	Allocated func(set string, took time.Duration, refusal string)
 	// Listed: a stream was sent a list this long after the node's state changed.
 	Listed func(set string, after time.Duration)
-	// Streams: the set has this many connected streams.
-	Streams func(set string, n int)
+	// Streams: a stream of the set has connected (1) or ended (-1). Over a new
+	// registration the new stream connects before the old one ends.
+	Streams func(set string, delta int)
 	// Observed: asking PodResources took this long; err is nil when it answered.
 	Observed func(took time.Duration, err error)
 }
@@ -42,9 +43,9 @@ func (m Metrics) listed(set string, after time.Duration) {
 	}
 }
 
-func (m Metrics) streams(set string, n int) {
+func (m Metrics) streams(set string, delta int) {
 	if m.Streams != nil {
-		m.Streams(set, n)
+		m.Streams(set, delta)
 	}
 }
 

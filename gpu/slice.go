@@ -20,6 +20,7 @@ func ResourceName(set string) string { return ResourcePrefix + set }
 // Kind says what the GPU part of a slice is.
 type Kind string
 
+// The kinds of slices.
 const (
 	KindWhole Kind = "Whole" // one or several entire GPUs
 	KindMIG   Kind = "MIG"   // one MIG instance

@@ -8,17 +8,17 @@ import "time"
 type State string
 
 const (
-	// StateFree: nobody holds it and it can be taken.
+	// StateFree says that nobody holds it and it can be taken.
 	StateFree State = "Free"
-	// StateHeld: a container holds it.
+	// StateHeld says that a container holds it.
 	StateHeld State = "Held"
-	// StateBlocked: what is held of other slices leaves too little for it.
+	// StateBlocked says that what is held of other slices leaves too little for it.
 	StateBlocked State = "Blocked"
-	// StateUnhealthy: its hardware is not fit for use.
+	// StateUnhealthy says that its hardware is not fit for use.
 	StateUnhealthy State = "Unhealthy"
-	// StatePreparing: its hardware does not exist yet.
+	// StatePreparing says that its hardware does not exist yet.
 	StatePreparing State = "Preparing"
-	// StateRetired: the layout no longer has it but it is still held; it
+	// StateRetired says that the layout no longer has it but it is still held; it
 	// disappears when its holder ends.
 	StateRetired State = "Retired"
 )
@@ -70,8 +70,9 @@ func (s Status) Available() bool {
 		return true
 	case StateHeld, StateRetired:
 		return s.Health.OK
+	default:
+		return false
 	}
-	return false
 }
 
 // Snapshot is a node's slices at one moment.
@@ -110,6 +111,7 @@ func (s Snapshot) Count(set string) Count {
 			n.Free++
 		case StateHeld, StateRetired:
 			n.Held++
+		default:
 		}
 	}
 	return n

@@ -86,6 +86,7 @@ type Reserve struct {
 // +kubebuilder:validation:Enum=Aligned;Ignore
 type NUMAPolicy string
 
+// The values of NUMAPolicy.
 const (
 	NUMAAligned NUMAPolicy = "Aligned"
 	NUMAIgnore  NUMAPolicy = "Ignore"
@@ -95,6 +96,7 @@ const (
 // +kubebuilder:validation:Enum=Whole;MIG;Block
 type GPUMode string
 
+// The values of GPUMode.
 const (
 	GPUWhole GPUMode = "Whole"
 	GPUMIG   GPUMode = "MIG"

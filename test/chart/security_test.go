@@ -95,7 +95,8 @@ func TestEveryRightIsDocumented(t *testing.T) {
 		}
 		rule := rbacv1.PolicyRule{APIGroups: []string{row[1]}, Resources: []string{row[2]}, Verbs: strings.Split(row[3], ", ")}
 		if name, ok := strings.CutPrefix(row[4], "`"); ok {
-			rule.ResourceNames = []string{name[:strings.Index(name, "`")]}
+			name, _, _ = strings.Cut(name, "`")
+			rule.ResourceNames = []string{name}
 		}
 		want = append(want, expand(row[0], rule)...)
 	}

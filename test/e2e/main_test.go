@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -97,7 +98,7 @@ func prepare() error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the node was not divided within a minute: %v, conditions %+v", err, np.Status.Conditions)
+			return fmt.Errorf("divide the node: not within a minute: %w, conditions %+v", errors.Join(ctx.Err(), err), np.Status.Conditions)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -11,12 +11,20 @@ bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'
 [ -t 1 ] || bold='' dim='' off=''
 title() { printf '\n%s== %s%s\n' "$bold" "$*" "$off"; }
 note() { printf '%s%s%s\n' "$dim" "$*" "$off"; }
+typed() { # prints a command as one would type it
+	local word line=''
+	for word in "$@"; do
+		case $word in *[\ \|\;\{]*) word="'$word'" ;; esac
+		line+=" $word"
+	done
+	printf '%s$%s%s\n' "$bold" "$line" "$off"
+}
 show() { # prints a command and runs it
-	printf '%s$ %s%s\n' "$bold" "$*" "$off"
+	typed "$@"
 	"$@"
 }
 refused() { # prints a command that must be refused, and its refusal
-	printf '%s$ %s%s\n' "$bold" "$*" "$off"
+	typed "$@"
 	if "$@"; then
 		echo "demo: this should have been refused" >&2
 		exit 1
@@ -84,7 +92,8 @@ show cat test/demo/small.yaml
 show kubectl apply -f test/demo/small.yaml
 show kubectl -n demo wait pod/small --for=condition=Ready --timeout=60s
 note "CPU and memory were filled in, and exactly one GPU is visible:"
-show kubectl -n demo get pod small -o "jsonpath={.spec.containers[0].resources}{'\n'}"
+show kubectl -n demo get pod small -o "jsonpath={.spec.containers[0].resources}"
+echo
 show kubectl -n demo exec small -- sh -c 'env | grep AIPUB; ls /dev | grep nvidia'
 note "A second size runs beside it on the same GPU; what overlaps is not offered any more:"
 show kubectl apply -f test/demo/medium.yaml

@@ -59,7 +59,11 @@ chmod +x "$work/reboot.d/gpusim"
 say "image: Dockerfile, built by buildah (first time: some minutes)"
 VERSION=$(git describe --tags --always --dirty 2>/dev/null || echo dev)
 export VERSION
-archive=$(test/image/build.sh)
+if ! archive=$(test/image/build.sh 2> >(tee "$work/logs/image.log" | grep --line-buffered -E '^image: ' >&2)); then
+	say "the image was not built; the end of $work/logs/image.log:"
+	tail -30 "$work/logs/image.log" >&2
+	exit 1
+fi
 digest=$(sha256sum "$archive" | cut -c1-16)
 if [ "$(cat "$work/image-loaded" 2>/dev/null)" != "$digest" ]; then
 	say "image: loading into containerd"
@@ -75,7 +79,8 @@ helm upgrade --install aipub charts/aipub --namespace aipub-system --create-name
 	--set "node.extraVolumes[0].name=gpusim,node.extraVolumes[0].hostPath.path=$GPUSIM_DIR" \
 	--set "node.extraVolumeMounts[0].name=gpusim,node.extraVolumeMounts[0].mountPath=$GPUSIM_DIR" \
 	--set-string "node.podAnnotations.image=$digest,controller.podAnnotations.image=$digest" \
-	--wait --timeout 3m >&2 || {
+	--wait --timeout 3m >"$work/logs/helm.log" 2>&1 || {
+	cat "$work/logs/helm.log" >&2
 	say "the chart did not become ready:"
 	kubectl -n aipub-system get pods -o wide >&2
 	kubectl -n aipub-system get events --sort-by=.lastTimestamp | tail -20 >&2

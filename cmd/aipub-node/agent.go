@@ -34,10 +34,11 @@ type agent struct {
 	bootID   string
 	said     chan struct{} // there is something to publish
 
-	mu     sync.Mutex
-	told   told
-	faults faults
-	events events
+	mu        sync.Mutex
+	told      told
+	announced string // the reason that people know
+	faults    faults
+	events    events
 }
 
 // told is what the last apply found, for the NodePartition.
@@ -167,9 +168,7 @@ func (a *agent) tell(t told) {
 	if t.reason != before.reason || t.message != before.message {
 		a.log.Info("partition", "reason", t.reason, "message", t.message)
 	}
-	if t.reason != before.reason {
-		a.announceReason(before.reason, t)
-	}
+	a.announceReason(t)
 	notify(a.said)
 }
 

@@ -25,10 +25,18 @@ type fault struct {
 	gi, ci int
 }
 
-// announceReason tells that the partition has another reason now. What an agent
-// finds in order at its start is no news.
-func (a *agent) announceReason(before string, t told) {
-	if before == "" && t.reason == api.ReasonApplied {
+// announceReason tells when the partition has another reason than last time.
+// What an agent finds in order at its start is no news, nor that it has not
+// looked yet.
+func (a *agent) announceReason(t told) {
+	if !t.read && t.reason == api.ReasonPending {
+		return
+	}
+	a.mu.Lock()
+	before := a.announced
+	a.announced = t.reason
+	a.mu.Unlock()
+	if before == t.reason || before == "" && t.reason == api.ReasonApplied {
 		return
 	}
 	kind := corev1.EventTypeWarning

@@ -14,6 +14,9 @@ import (
 	"aipub.io/aipub/gpu/nvml"
 )
 
+// errOpening is errUnknown before the first attempt to open the driver has ended.
+var errOpening = errors.New("the GPU driver is being opened")
+
 // errUnknown means that the hardware has not been read yet. Nothing may be
 // concluded from it: a GPU that is not known is not a GPU that is gone.
 var errUnknown = errors.New("the GPU driver does not answer yet")
@@ -54,7 +57,7 @@ func (h *hardware) read(ctx context.Context) (*nvml.Driver, nvml.Inventory, erro
 	case d == nil && cause != nil:
 		return nil, nvml.Inventory{}, fmt.Errorf("%w: %w", errUnknown, cause)
 	case d == nil:
-		return nil, nvml.Inventory{}, errUnknown
+		return nil, nvml.Inventory{}, errOpening
 	case fresh:
 		return d, inv, nil
 	}

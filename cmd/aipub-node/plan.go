@@ -12,7 +12,7 @@ import (
 )
 
 // plan is the layout that the governing policy wants here. pending names the
-// sets whose size the controller has not written yet.
+// sets that have a place here but whose size the controller has not written yet.
 func (a *agent) plan(d kube.Desired, t *told) (layout gpu.Layout, pending []string) {
 	if t.policy == nil {
 		return gpu.Layout{}, nil
@@ -29,6 +29,9 @@ func (a *agent) plan(d kube.Desired, t *told) (layout gpu.Layout, pending []stri
 		sets = append(sets, partitioner.SetOf(template.Name, d.Sets[i].Spec))
 	}
 	layout, t.report = partitioner.Plan(a.capacity(d, t), t.policy.Spec, sets)
+	pending = slices.DeleteFunc(pending, func(set string) bool {
+		return slices.ContainsFunc(t.report.Absent, func(r api.Rejection) bool { return r.Set == set && r.Reason != api.ReasonPending })
+	})
 	return layout, pending
 }
 

@@ -43,6 +43,9 @@ func waitingMessage(waiting []partitioner.Waiting) string {
 // explain is the typed reason and the sentence for an apply that went wrong.
 // waits says that nothing is wrong but that something is in use.
 func explain(err error) (reason, message string, waits bool) {
+	if errors.Is(err, errOpening) {
+		return api.ReasonPending, err.Error(), false
+	}
 	var faults, inUse []error
 	for _, e := range flatten(err) {
 		if isInUse(e) {

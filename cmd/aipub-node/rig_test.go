@@ -59,21 +59,22 @@ func newRig(t *testing.T, description string) *rig {
 	plugins := filepath.Join(base, "dp")
 	r.kubelet = fakekubelet.New(fakekubelet.Config{Dir: plugins})
 	r.cluster.kubelet = r.kubelet
-	t.Cleanup(func() {
+	root := filepath.Join(base, "root")
+	if description != "" {
+		r.power(description, base, root)
+	}
+	t.Cleanup(func() { // before the machine is let go
 		r.end()
 		r.kubelet.Stop()
 		if err := os.RemoveAll(base); err != nil {
 			t.Errorf("clean up: %v", err)
 		}
 	})
-	root := filepath.Join(base, "root")
 	if description == "" {
 		bootID := filepath.Join(root, "proc/sys/kernel/random/boot_id")
 		r.must(os.MkdirAll(filepath.Dir(bootID), 0o755))
 		r.must(os.WriteFile(bootID, []byte("boot-1\n"), 0o644))
 		r.must(os.MkdirAll(filepath.Join(root, "sys"), 0o755))
-	} else {
-		r.power(description, base, root)
 	}
 	r.options = options{
 		node: "gpu-1", driverRoot: root, driverMount: root, devRoot: root, cdi: true,
@@ -172,8 +173,8 @@ func (r *rig) guard(ctx context.Context, a *agent) {
 		case <-changed:
 		}
 		snap := a.state.Snapshot()
-		if a.last().reason == "" {
-			continue // restored, not applied: a reboot may have emptied the folder
+		if !a.last().read {
+			continue // as remembered: the IDs come first, and a reboot may have emptied the folder
 		}
 		for _, st := range snap.Slices {
 			if st.State != gpu.StateFree {

@@ -55,7 +55,7 @@ gpusim: ## build the simulated GPU driver into test/gpusim/build
 .PHONY: tools
 tools: $(TOOLS)/.done ## build the pinned development tools (about 6 minutes the first time)
 
-$(TOOLS)/.done: tools/go.mod tools/go.sum
+$(TOOLS)/.done:
 	@test/need.sh go
 	@echo "building development tools (controller-gen, golangci-lint, govulncheck) into $(TOOLS): 3-6 minutes, once"
 	@mkdir -p $(TOOLS)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,13 +18,42 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 )
 
+// kubeletGrace is how long the kubelet holds on to a resource whose plugin is
+// gone (endpointStopGracePeriod of its device manager, five minutes), and some
+// time for it to say so. Until then it writes a removed name back with its next
+// status.
+const kubeletGrace = 5*time.Minute + 30*time.Second
+
+// staleness is since when each resource name has been stale.
+type staleness map[string]time.Time
+
+// due takes the names that are stale now and returns those that have been so
+// for longer than the kubelet's grace, and how long until the next look.
+func (s staleness) due(stale []string, now time.Time) (due []string, next time.Duration) {
+	for name := range s {
+		if !slices.Contains(stale, name) {
+			delete(s, name)
+		}
+	}
+	next = resync
+	for _, name := range stale {
+		since, known := s[name]
+		if !known {
+			since, s[name] = now, now
+		}
+		wait := kubeletGrace - now.Sub(since)
+		if wait <= 0 {
+			due = append(due, name)
+			continue
+		}
+		next = min(next, wait)
+	}
+	return due, next
+}
+
 // StaleNames returns the set resources in a Node's status that nobody serves
-// and that the kubelet has let go of, sorted.
-//
-// The kubelet never removes a resource name from the Node: it keeps the
-// capacity of a plugin that is gone for five minutes, then sets it to zero for
-// good (kubernetes#92396). Before that, a removed key would only come back, so
-// a name counts as stale when its capacity is zero.
+// and that have no capacity any more, sorted. The kubelet itself never removes
+// a resource name from the Node; it only sets it to zero (kubernetes#92396).
 func StaleNames(node *corev1.Node, served []string) []string {
 	var stale []string
 	for name, q := range node.Status.Capacity {

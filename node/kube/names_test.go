@@ -5,6 +5,7 @@ package kube
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
@@ -53,6 +54,24 @@ func TestStaleNames(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestStaleNamesAreRemovedWhenTheKubeletHasLetGo(t *testing.T) {
+	s, start := staleness{}, time.Unix(0, 0)
+	stale := []string{"aipub.io/set-old"}
+	if due, next := s.due(stale, start); len(due) != 0 || next != resync {
+		t.Errorf("at once: due %v, next %s", due, next)
+	}
+	if due, next := s.due(stale, start.Add(resync)); len(due) != 0 || next != kubeletGrace-resync {
+		t.Errorf("within the grace: due %v, next %s", due, next)
+	}
+	if due, _ := s.due(stale, start.Add(kubeletGrace)); len(due) != 1 {
+		t.Errorf("after the grace: due %v", due)
+	}
+	s.due(nil, start.Add(kubeletGrace)) // served again
+	if due, _ := s.due(stale, start.Add(kubeletGrace+time.Second)); len(due) != 0 {
+		t.Errorf("stale anew: due %v", due)
 	}
 }
 

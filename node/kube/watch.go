@@ -64,6 +64,7 @@ type Watcher struct {
 	mgr    ctrl.Manager
 	pokes  chan event.GenericEvent
 	synced atomic.Bool // the pods of the node are known
+	stale  staleness   // used by reconcile only, of which one runs at a time
 }
 
 // Scheme knows the kinds that the node agent reads and writes.
@@ -111,7 +112,7 @@ func NewWatcher(rc *rest.Config, cfg Config) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create manager: %w", err)
 	}
-	w := &Watcher{cfg: cfg, mgr: mgr, pokes: make(chan event.GenericEvent, 1)}
+	w := &Watcher{cfg: cfg, mgr: mgr, pokes: make(chan event.GenericEvent, 1), stale: staleness{}}
 	if err := w.build(); err != nil {
 		return nil, err
 	}
@@ -206,18 +207,20 @@ func (w *Watcher) reconcile(ctx context.Context, _ reconcile.Request) (reconcile
 	if err := w.cfg.Apply(ctx, NewDesired(node, policies.Items, sets.Items)); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: resync}, w.clean(ctx, node)
+	again, err := w.clean(ctx, node, time.Now())
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// clean takes resource names that nobody serves out of the Node's status.
-func (w *Watcher) clean(ctx context.Context, node *corev1.Node) error {
-	stale := StaleNames(node, w.cfg.Served())
-	if len(stale) == 0 {
-		return nil
+// clean takes resource names that nobody serves out of the Node's status, and
+// says when to look again.
+func (w *Watcher) clean(ctx context.Context, node *corev1.Node, now time.Time) (time.Duration, error) {
+	due, next := w.stale.due(StaleNames(node, w.cfg.Served()), now)
+	if len(due) == 0 {
+		return next, nil
 	}
-	if err := removeNames(ctx, w.mgr.GetClient(), node, stale, true); err != nil {
-		return err
+	if err := removeNames(ctx, w.mgr.GetClient(), node, due, true); err != nil {
+		return next, err
 	}
-	w.cfg.Log.Info("removed stale resource names", "names", stale)
-	return nil
+	w.cfg.Log.Info("removed stale resource names", "names", due)
+	return next, nil
 }

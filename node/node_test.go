@@ -467,3 +467,18 @@ func TestWatchersAreToldOfChangesOnlyAndNeverHoldAnybodyUp(t *testing.T) {
 		t.Error("told after it had stopped")
 	}
 }
+
+func TestASliceOfWhichOnlyTheIDWasKnownGetsItsDefinition(t *testing.T) {
+	b := newBench(t, gpu.Layout{})
+	layout := kit.MakeLayout(1).Block("small", 25).Block("medium", 50).Obj()
+	id := kit.ID(0, "small", 0)
+	b.Observe(gpu.Observation{Mark: b.Mark(), Holdings: []gpu.Holding{{
+		Holder: gpu.Holder{Namespace: "team", Pod: "p", Container: "c"}, Set: "small", Slices: []gpu.SliceID{id}}}})
+	b.SetLayout(layout) // as after the record of the node was lost
+	if got := b.Snapshot().Left[kit.Blocks(0)]; got != 75 {
+		t.Errorf("%d blocks are left beside the held slice, want 75", got)
+	}
+	if diff := cmp.Diff("FB", kit.States(b.Snapshot(), "medium")); diff != "" {
+		t.Errorf("medium (-want +got):\n%s", diff)
+	}
+}

@@ -143,6 +143,20 @@ func TestHalfACutOffersWhatExists(t *testing.T) {
 	r.allocatable("mig", 7)
 }
 
+func TestAGPUThatMustBeResetSaysSo(t *testing.T) {
+	r := newRig(t, "[machine]\nname = two-a100\n[gpu]\nmodel = A100-80\ncount = 2\nmig-activation = reset\nnuma-node = 0\n")
+	r.want("gpus: [{indices: [1], mode: MIG}]" + sets)
+	r.start()
+	r.allocatable("large", 1)
+	r.reason("Hardware")
+	if msg := r.reports.message(); !strings.Contains(msg, "reset") || !strings.Contains(msg, r.gpus[1].UUID) {
+		t.Errorf("message %q", msg)
+	}
+	r.machine.Ctl("reset", "1")
+	r.allocatable("mig", 7)
+	r.reason("Applied")
+}
+
 func TestAProcessOutsideOfKubernetesIsWaitedFor(t *testing.T) {
 	r := newRig(t, gpusim.ThreeH200)
 	r.want(allMIG)

@@ -139,7 +139,7 @@ type news struct {
 }
 
 // Announce implements events.
-func (n *news) Announce(uid types.UID, kind, reason, message string) {
+func (n *news) Announce(uid types.UID, kind, reason, _ string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.list = append(n.list, fmt.Sprintf("%s %s %s", uid, kind, reason))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -67,6 +68,9 @@ func (h *hardware) read(ctx context.Context) (*nvml.Driver, nvml.Inventory, erro
 	if err != nil {
 		return nil, nvml.Inventory{}, fmt.Errorf("read GPUs: %w", err)
 	}
+	for _, f := range inv.Failed {
+		h.log.Info("GPU does not answer", "index", f.Index, "uuid", f.UUID, "cause", f.Err.Error())
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.inventory, h.seen = inv, wanted // what was forgotten meanwhile stays so
@@ -80,15 +84,15 @@ func (h *hardware) forget() {
 	h.mu.Unlock()
 }
 
-// open tries until the driver answers or the machine is known to have no GPU.
-// believe says whether "no GPU" may be believed: it may not on a machine that
-// had some before.
-func (h *hardware) open(ctx context.Context, sys string, believe bool) (*nvml.Driver, error) {
+// open tries until the driver answers or the machine is known to have no GPU;
+// fresh says that it was not open before. believe says whether "no GPU" may be
+// believed: it may not on a machine that had some before.
+func (h *hardware) open(ctx context.Context, sys string, believe bool) (d *nvml.Driver, fresh bool, err error) {
 	h.mu.Lock()
 	present := h.driver
 	h.mu.Unlock()
 	if present != nil {
-		return present, nil
+		return present, false, nil
 	}
 	logged := ""
 	for {
@@ -98,14 +102,14 @@ func (h *hardware) open(ctx context.Context, sys string, believe bool) (*nvml.Dr
 		h.driver, h.err, h.none = d, err, none
 		h.mu.Unlock()
 		if err == nil || none {
-			return d, nil
+			return d, true, nil
 		}
 		if msg := err.Error(); msg != logged {
 			h.log.Info("waiting for the GPU driver", "cause", msg)
 			logged = msg
 		}
 		if !pause(ctx, h.pace.open) {
-			return nil, ctx.Err()
+			return nil, false, ctx.Err()
 		}
 	}
 }
@@ -126,14 +130,16 @@ type lookout struct {
 func (h *hardware) run(ctx context.Context, l lookout) error {
 	defer h.close()
 	for {
-		d, err := h.open(ctx, l.sys, l.believe)
+		d, fresh, err := h.open(ctx, l.sys, l.believe)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		l.ready()
+		if fresh {
+			l.ready()
+		}
 		if d == nil {
 			h.log.Info("this machine has no GPU")
 			return nil
@@ -165,7 +171,8 @@ func (h *hardware) watch(ctx context.Context, d *nvml.Driver, l lookout) error {
 	return d.Watch(ctx, c, l.emit)
 }
 
-// close gives the driver back; nothing is known until it is opened again.
+// close gives the driver back; nothing is known until it is opened again. A call
+// that hangs in the driver is not waited for longer than pace.close.
 func (h *hardware) close() {
 	h.mu.Lock()
 	d := h.driver
@@ -175,7 +182,16 @@ func (h *hardware) close() {
 	if d == nil {
 		return
 	}
-	if err := d.Close(); err != nil {
-		h.log.Info("closing the driver", "cause", err.Error())
+	done := make(chan error, 1)
+	go func() { done <- d.Close() }()
+	timeout := time.NewTimer(h.pace.close)
+	defer timeout.Stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			h.log.Info("closing the driver", "cause", err.Error())
+		}
+	case <-timeout.C:
+		h.log.Info("a call of the driver hangs; leaving it behind")
 	}
 }

@@ -12,8 +12,9 @@ import (
 // pace is how fast the agent's loops turn. Tests turn them faster.
 type pace struct {
 	// open is the pause between attempts to open the driver: a driver container
-	// can take minutes to load it. read bounds one look at all GPUs.
-	open, read time.Duration
+	// can take minutes to load it. read bounds one look at all GPUs, close how
+	// long the driver's unfinished calls are waited for.
+	open, read, close time.Duration
 	// publish gathers changes that come together into one write; republish is
 	// the pause after a write that went wrong.
 	publish, republish time.Duration
@@ -29,7 +30,7 @@ type pace struct {
 
 func usualPace() pace {
 	return pace{
-		open: 5 * time.Second, read: time.Minute,
+		open: 5 * time.Second, read: time.Minute, close: 5 * time.Second,
 		publish: 200 * time.Millisecond, republish: 2 * time.Second,
 		recheck: 15 * time.Second,
 	}

@@ -111,7 +111,7 @@ func (r *rig) power(description, base, root string) {
 // quick is the pace of tests.
 func quick() pace {
 	return pace{
-		open: 50 * time.Millisecond, read: 20 * time.Second,
+		open: 50 * time.Millisecond, read: 20 * time.Second, close: 2 * time.Second,
 		publish: 5 * time.Millisecond, republish: 50 * time.Millisecond, recheck: 100 * time.Millisecond,
 		settle: 50 * time.Millisecond, observe: 50 * time.Millisecond, soon: 10 * time.Millisecond,
 		watch: nvml.WatchConfig{ProbeEvery: 100 * time.Millisecond, StableFor: 200 * time.Millisecond},
@@ -262,13 +262,6 @@ func (r *rig) reason(want string) {
 func (r *rig) allocatable(set string, n int) {
 	r.t.Helper()
 	r.eventually(fmt.Sprintf("%d allocatable of %s", n, set), func() bool { return r.kubelet.Allocatable(gpu.ResourceName(set)) == n })
-}
-
-// ids waits until the kubelet knows n devices of a set and returns them.
-func (r *rig) ids(set string, n int) []string {
-	r.t.Helper()
-	r.eventually(fmt.Sprintf("%d devices of %s", n, set), func() bool { return len(r.kubelet.Devices(gpu.ResourceName(set))) == n })
-	return r.kubelet.Devices(gpu.ResourceName(set))
 }
 
 // specs are the slices that have a spec file, sorted.

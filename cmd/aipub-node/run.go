@@ -107,10 +107,6 @@ func (a *agent) live(ctx context.Context, s surroundings) error {
 	believe := len(a.told.gpus) == 0
 	a.mu.Unlock()
 	o, m := a.options, a.metrics
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return m.serve(ctx, o.metricsAddress, a) })
-
-	// The kubelet, before anything slow.
 	kubeletThere := newPresence()
 	manager, err := kubelet.NewManager(a.state, kubelet.Config{Dir: o.pluginDir, Response: a.respond, Metrics: kubeletThere.count(m.plugin())})
 	if err != nil {
@@ -125,6 +121,10 @@ func (a *agent) live(ctx context.Context, s surroundings) error {
 		Lister: resources, Observer: a.state, Trigger: s.cluster.podsChanged(), Pods: s.cluster.podList,
 		Interval: a.pace.observe, Soon: a.pace.soon, Metrics: m.plugin(),
 	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return m.serve(ctx, o.metricsAddress, a) })
+
+	// The kubelet, before anything slow.
 	g.Go(func() error { return manager.Run(ctx) })
 	g.Go(func() error { poller.Run(ctx); return nil })
 	g.Go(func() error { kubeletThere.run(ctx, a.log, s.withdraw); return nil })

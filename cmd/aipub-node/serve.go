@@ -13,8 +13,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// serve offers /metrics, /healthz and /readyz until ctx ends.
+// serve offers handler at an address until ctx ends.
 func (m *metrics) serve(ctx context.Context, address string, a *agent) error {
+	server := &http.Server{Addr: address, Handler: m.handler(a), ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.ListenAndServe(); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve --metrics-address %s: %w", address, err)
+	}
+	return nil
+}
+
+// handler answers /metrics, /healthz (the process lives) and /readyz (the
+// cluster has been heard).
+func (m *metrics) handler(a *agent) http.Handler {
 	m.registry.MustRegister(stateCollector{snapshot: a.state.Snapshot, gpus: a.gpus})
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
@@ -26,13 +38,5 @@ func (m *metrics) serve(ctx context.Context, address string, a *agent) error {
 		}
 		_, _ = io.WriteString(w, "ok\n")
 	})
-	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		<-ctx.Done()
-		_ = server.Close()
-	}()
-	if err := server.ListenAndServe(); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve --metrics-address %s: %w", address, err)
-	}
-	return nil
+	return mux
 }

@@ -4,7 +4,6 @@ package partitioner
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	"aipub.io/aipub/gpu"
@@ -22,35 +21,34 @@ type Waiting struct {
 // Transition is how far a node can go from one layout towards another while
 // some of its slices are held.
 //
-// A GPU whose cut changes (its mode, or its MIG instances) while something on
-// it is held keeps all of its present slices, and is reported as waiting. On
-// every other GPU the new layout takes effect; there a held slice that the new
+// A GPU waits when what is held on it has no place in its new cut: its mode
+// changes, or a held MIG instance is not at the same place. It keeps its mode
+// and the slices that are held, and offers nothing else, so that it becomes
+// idle. Every other GPU takes the new layout; there a held slice that the new
 // layout knows under the same ID keeps its present size until its holder ends.
 // A held slice that the new layout does not know is left out: whoever keeps
 // track of holders retires it.
 func Transition(from, to gpu.Layout, held map[gpu.SliceID]bool) (gpu.Layout, []Waiting) {
 	waiting := waitingGPUs(from, to, held)
-	kept := map[string]bool{}
-	for _, w := range waiting {
-		kept[w.GPU] = true
+	waits := func(u string) bool {
+		return slices.ContainsFunc(waiting, func(w Waiting) bool { return w.GPU == u })
 	}
-
-	next := gpu.Layout{Modes: maps.Clone(to.Modes), Totals: maps.Clone(to.Totals)}
-	if next.Totals == nil {
-		next.Totals = map[gpu.Counter]int64{}
-	}
+	next := gpu.Layout{Modes: map[string]gpu.Mode{}, Totals: map[gpu.Counter]int64{}}
+	maps.Copy(next.Modes, to.Modes)
+	maps.Copy(next.Totals, to.Totals)
 	for _, s := range to.Slices {
-		if !slices.ContainsFunc(s.GPUs, func(u string) bool { return kept[u] }) {
+		if !slices.ContainsFunc(s.GPUs, waits) {
 			next.Slices = append(next.Slices, keepHeld(from, s, held))
 		}
 	}
 	for _, s := range from.Slices {
-		if len(s.GPUs) > 0 && !slices.ContainsFunc(s.GPUs, func(u string) bool { return !kept[u] }) {
+		others := func(u string) bool { return !waits(u) }
+		if held[s.ID] && len(s.GPUs) > 0 && !slices.ContainsFunc(s.GPUs, others) {
 			next.Slices = append(next.Slices, s)
 		}
 	}
-	for u := range kept {
-		next.Modes[u] = from.Modes[u]
+	for _, w := range waiting {
+		next.Modes[w.GPU] = from.Modes[w.GPU]
 	}
 	fitTotals(from, to, &next)
 	return next, waiting
@@ -88,40 +86,38 @@ func keepHeld(from gpu.Layout, s gpu.Slice, held map[gpu.SliceID]bool) gpu.Slice
 	return s
 }
 
-// waitingGPUs lists the GPUs whose cut differs and that hold something, in the
-// order of their first slice.
+// waitingGPUs lists the GPUs that wait, in the order of their first slice, with
+// everything that is held on them.
 func waitingGPUs(from, to gpu.Layout, held map[gpu.SliceID]bool) []Waiting {
 	var out []Waiting
 	for _, s := range from.Slices {
-		if !held[s.ID] {
-			continue
-		}
 		for _, u := range s.GPUs {
-			if sameCut(from, to, u) {
-				continue
+			if held[s.ID] && !hasPlace(from, to, s, u) && !slices.ContainsFunc(out, func(w Waiting) bool { return w.GPU == u }) {
+				out = append(out, Waiting{GPU: u, Held: heldOn(from, u, held)})
 			}
-			i := slices.IndexFunc(out, func(w Waiting) bool { return w.GPU == u })
-			if i < 0 {
-				out = append(out, Waiting{GPU: u})
-				i = len(out) - 1
-			}
-			out[i].Held = append(out[i].Held, s.ID)
 		}
 	}
 	return out
 }
 
-func sameCut(a, b gpu.Layout, uuid string) bool {
-	return a.Modes[uuid] == b.Modes[uuid] && reflect.DeepEqual(instances(a, uuid), instances(b, uuid))
+// hasPlace reports whether a held slice can stay as it is on a GPU's new cut.
+func hasPlace(from, to gpu.Layout, s gpu.Slice, uuid string) bool {
+	if from.Modes[uuid] != to.Modes[uuid] {
+		return false
+	}
+	if s.MIG == nil {
+		return true
+	}
+	same, ok := to.Find(s.ID)
+	return ok && same.MIG != nil && same.MIG.Placement == s.MIG.Placement
 }
 
-// instances maps each MIG slice of a GPU to where it lies.
-func instances(l gpu.Layout, uuid string) map[gpu.SliceID]gpu.Placement {
-	out := map[gpu.SliceID]gpu.Placement{}
+func heldOn(l gpu.Layout, uuid string, held map[gpu.SliceID]bool) []gpu.SliceID {
+	var ids []gpu.SliceID
 	for _, s := range l.Slices {
-		if s.MIG != nil && slices.Contains(s.GPUs, uuid) {
-			out[s.ID] = s.MIG.Placement
+		if held[s.ID] && slices.Contains(s.GPUs, uuid) {
+			ids = append(ids, s.ID)
 		}
 	}
-	return out
+	return ids
 }

@@ -60,11 +60,15 @@ func TestTransition(t *testing.T) {
 			to:   join(wholeGPU("a"), blockGPU("b", "small", 25, 4)),
 			want: join(wholeGPU("a"), blockGPU("b", "small", 25, 4)),
 		},
-		"a GPU in use keeps its cut, the idle one beside it changes": {
-			from:        join(blockGPU("a", "small", 25, 4), wholeGPU("b")),
-			to:          join(wholeGPU("a"), blockGPU("b", "small", 25, 4)),
-			held:        []gpu.SliceID{"a-small-2"},
-			want:        join(blockGPU("b", "small", 25, 4), blockGPU("a", "small", 25, 4)),
+		"a GPU in use keeps what is held and offers nothing else, the idle one beside it changes": {
+			from: join(blockGPU("a", "small", 25, 4), wholeGPU("b")),
+			to:   join(wholeGPU("a"), blockGPU("b", "small", 25, 4)),
+			held: []gpu.SliceID{"a-small-2"},
+			want: join(blockGPU("b", "small", 25, 4), func() gpu.Layout {
+				l := blockGPU("a", "small", 25, 4)
+				l.Slices = l.Slices[2:3]
+				return l
+			}()),
 			wantWaiting: []Waiting{{GPU: "a", Held: []gpu.SliceID{"a-small-2"}}},
 		},
 		"another size in the same mode takes effect at once, but not for what is held": {
@@ -82,6 +86,26 @@ func TestTransition(t *testing.T) {
 			to:   blockGPU("a", "small", 25, 1),
 			held: []gpu.SliceID{"a-medium-0"},
 			want: blockGPU("a", "small", 25, 1),
+		},
+		"without a policy only what is held stays": {
+			from: join(blockGPU("a", "small", 25, 2), wholeGPU("b")),
+			held: []gpu.SliceID{"a-small-0"},
+			want: func() gpu.Layout {
+				l := blockGPU("a", "small", 25, 2)
+				l.Slices = l.Slices[:1]
+				return l
+			}(),
+			wantWaiting: []Waiting{{GPU: "a", Held: []gpu.SliceID{"a-small-0"}}},
+		},
+		"the old policy again gives back all of a GPU that waited": {
+			from: func() gpu.Layout {
+				l := blockGPU("a", "small", 25, 4)
+				l.Slices = l.Slices[2:3]
+				return l
+			}(),
+			to:   blockGPU("a", "small", 25, 4),
+			held: []gpu.SliceID{"a-small-2"},
+			want: blockGPU("a", "small", 25, 4),
 		},
 		"from nothing": {to: wholeGPU("a"), want: wholeGPU("a")},
 	}

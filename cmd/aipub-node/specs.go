@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ func (s *specs) open(ctx context.Context, d *nvml.Driver, version string) error 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil && s.driver == d && s.version == version {
-		return nil
+		return s.mend(ctx)
 	}
 	c := driver.Config{
 		Root: s.options.driverMount, HostRoot: s.options.driverRoot,
@@ -53,6 +54,18 @@ func (s *specs) open(ctx context.Context, d *nvml.Driver, version string) error 
 	}
 	s.current, s.driver, s.version = p, d, version
 	return nil
+}
+
+// mend writes the driver's spec again if somebody removed it: without it no
+// container with a GPU can be started.
+func (s *specs) mend(ctx context.Context) error {
+	if s.driver == nil {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(s.options.cdiDir, cdi.DriverFile)); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return s.current.PutDriver(ctx)
 }
 
 // devMount is the folder with dev/nvidia* as this process sees it: below the

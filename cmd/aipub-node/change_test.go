@@ -235,3 +235,17 @@ func TestResponseWithoutCDI(t *testing.T) {
 		}
 	}
 }
+
+func TestADriverSpecThatSomebodyRemovedIsWrittenAgain(t *testing.T) {
+	r := newRig(t, gpusim.ThreeH200)
+	r.want(threeWays)
+	r.start()
+	r.reason("Applied")
+	path := filepath.Join(r.options.cdiDir, cdi.DriverFile)
+	r.must(os.Remove(path))
+	r.want(threeWays) // the next look
+	r.eventually("the driver's spec to be there again", func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
+}

@@ -59,12 +59,18 @@ func (s *server) awaitPolicies(t *testing.T) {
 }
 
 func (s *server) testRefusedPatches(t *testing.T) {
+	const nothingElse = "add, raise or change nothing else there"
 	const removeSet = `{"op": "remove", "path": "/status/capacity/aipub.io~1set-small"}`
 	for name, tc := range map[string]struct{ agentOn, node, ops, want string }{
 		"another node":                      {"home", "other", removeSet, notHome},
 		"a token that names no node":        {"", "home", removeSet, "must use the token of its pod"},
 		"another plugin's resource removed": {"home", "home", `{"op": "remove", "path": "/status/capacity/example.com~1other"}`, "take nothing but aipub.io/set-"},
-		"a resource raised":                 {"home", "home", `{"op": "replace", "path": "/status/allocatable/cpu", "value": "800"}`, "add or change nothing there"},
+		"a resource raised":                 {"home", "home", `{"op": "replace", "path": "/status/allocatable/cpu", "value": "800"}`, nothingElse},
+		"a set raised":                      {"home", "home", `{"op": "replace", "path": "/status/allocatable/aipub.io~1set-medium", "value": "10"}`, nothingElse},
+		"another resource lowered":          {"home", "home", `{"op": "replace", "path": "/status/allocatable/example.com~1other", "value": "2"}`, nothingElse},
+		"a set invented as allocatable":     {"home", "home", `{"op": "add", "path": "/status/allocatable/aipub.io~1set-big", "value": "0"}`, nothingElse},
+		"a set's capacity lowered":          {"home", "home", `{"op": "replace", "path": "/status/capacity/aipub.io~1set-medium", "value": "4"}`, "add or change nothing there"},
+		"a set lowered on another node":     {"home", "other", `{"op": "replace", "path": "/status/allocatable/aipub.io~1set-medium", "value": "4"}`, notHome},
 		"a resource invented":               {"home", "home", `{"op": "add", "path": "/status/capacity/aipub.io~1set-big", "value": "9"}`, "add or change nothing there"},
 		"a condition changed":               {"home", "home", `{"op": "replace", "path": "/status/conditions/0/status", "value": "False"}`, "status.conditions"},
 		"an address changed":                {"home", "home", `{"op": "replace", "path": "/status/addresses/0/address", "value": "evil"}`, "status.addresses"},
@@ -101,6 +107,9 @@ func (s *server) testAllowed(t *testing.T) {
 	}{
 		{"remove an idle set of its own", func() error {
 			return patchStatus(t.Context(), home, "home", `{"op": "remove", "path": "/status/capacity/aipub.io~1set-small"}, {"op": "remove", "path": "/status/allocatable/aipub.io~1set-small"}`)
+		}},
+		{"lower a set of its own", func() error {
+			return patchStatus(t.Context(), home, "home", `{"op": "test", "path": "/status/allocatable/aipub.io~1set-medium", "value": "9"}, {"op": "replace", "path": "/status/allocatable/aipub.io~1set-medium", "value": "4"}`)
 		}},
 		{"create its own partition", func() error { return home.Create(t.Context(), np) }},
 		{"write its own partition", func() error {

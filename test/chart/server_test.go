@@ -121,7 +121,7 @@ func (s *server) node(t *testing.T, name string) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"aipub.io/pool": "gpu"}}}
 	s.mustCreate(t, node)
 	amounts := corev1.ResourceList{
-		"aipub.io/set-small": resource.MustParse("0"), "example.com/other": resource.MustParse("3"), "cpu": resource.MustParse("8"),
+		"aipub.io/set-small": resource.MustParse("0"), "aipub.io/set-medium": resource.MustParse("9"), "example.com/other": resource.MustParse("3"), "cpu": resource.MustParse("8"),
 	}
 	node.Status = corev1.NodeStatus{
 		Capacity: amounts, Allocatable: amounts,

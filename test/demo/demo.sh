@@ -23,12 +23,20 @@ show() { # prints a command and runs it
 	typed "$@"
 	"$@"
 }
-refused() { # prints a command that must be refused, and its refusal
+refused() { # prints a command that must be refused by admission, and its refusal
 	typed "$@"
-	if "$@"; then
+	local said
+	if said=$("$@" 2>&1); then
+		printf '%s\n' "$said"
 		echo "demo: this should have been refused" >&2
 		exit 1
 	fi
+	printf '%s\n' "$said"
+	case $said in *'is invalid: '*) ;; *)
+		echo "demo: this is not the refusal that was expected" >&2
+		exit 1
+		;;
+	esac
 }
 # await WHAT SECONDS COMMAND…: waits until the command succeeds.
 await() {
@@ -49,17 +57,19 @@ offers() { # SET NUMBER
 
 test/need.sh go
 own=''
-if [ -z "${KUBECONFIG:-}" ]; then
+ours=${AIPUB_CLUSTER_DIR:-/var/lib/aipub-cluster}/etc/admin.kubeconfig
+if [ -z "${KUBECONFIG:-}" ] || [ "$KUBECONFIG" = "$ours" ]; then
 	test/need.sh linux root gcc
 	own=yes
 	title "A real Kubernetes node on this machine, with three simulated H200"
-	note "The first time this builds Kubernetes, containerd and the image from source: about 25 minutes on two cores."
+	note "The first time this builds Kubernetes, containerd and the image from source: about 25 minutes on two cores, 1 minute afterwards."
 	test/e2e/up.sh
 	eval "$(test/cluster/cluster.sh env)"
 	export PATH=$PWD/bin:$PATH
 	node=node-0
 	policy=test/e2e/testdata/policy.yaml
 else
+	[ -r "$KUBECONFIG" ] || { echo "demo: KUBECONFIG=$KUBECONFIG: there is no such file that can be read; name a kubeconfig, or unset KUBECONFIG to build a node here" >&2; exit 1; }
 	for c in kubectl helm; do command -v $c >/dev/null || { echo "demo: $c is not installed; it is needed to use the cluster of KUBECONFIG" >&2; exit 1; }; done
 	[ -n "${AIPUB_IMAGE:-}" ] || { echo "demo: AIPUB_IMAGE is empty; push the image (docker build -t REGISTRY/aipub:TAG . && docker push …) and name it: AIPUB_IMAGE=REGISTRY/aipub:TAG make demo" >&2; exit 1; }
 	node=${AIPUB_NODE:-$(kubectl get nodes -o jsonpath='{.items[0].metadata.name}')}
@@ -77,6 +87,9 @@ note "What would it do? (nothing is changed yet)"
 show kubectl aipub plan -f "$policy" --dry-run
 show kubectl apply -f "$policy"
 await "the node is divided" 60 sh -c "kubectl get nodepartition $node -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].reason}' | grep -qx Applied"
+await "the policy is Ready" 60 kubectl wait partitionpolicy/demo --for=condition=Ready --timeout=1s
+[ -z "$own" ] || await "the kubelet offers the sets" 60 offers mig-small 4
+await "the sets are counted" 60 sh -c "! kubectl aipub sets 2>&1 | grep -qE 'Pending|NotOffered|note:'"
 show kubectl aipub nodes
 show kubectl aipub sets
 if [ -z "$own" ]; then
@@ -112,17 +125,31 @@ show test/cluster/cluster.sh restart kubelet
 await "everything is offered again" 60 offers mig-small 4
 [ "$(kubectl -n demo get pod mig -o 'jsonpath={.status.containerStatuses[0].containerID}')" = "$before" ]
 note "The same container runs: $before"
-show kubectl -n aipub-system delete pod -l app.kubernetes.io/component=node --wait --force --grace-period=0
+show kubectl -n aipub-system delete pod -l app.kubernetes.io/component=node --wait --grace-period=1
 await "the agent is back" 60 sh -c "kubectl -n aipub-system wait pod -l app.kubernetes.io/component=node --for=condition=Ready --timeout=1s"
 [ "$(kubectl -n demo get pod mig -o 'jsonpath={.status.containerStatuses[0].containerID}')" = "$before" ]
 note "And still: $before"
 kubectl -n demo delete pod mig --wait >/dev/null
-note "After a reboot the MIG instances are gone; the agent makes them anew, under the same device IDs:"
+note "A reboot of the node: the MIG instances are gone, and the agent makes them anew, under the same slice IDs."
+show kubectl apply -f test/demo/deployment.yaml
+show kubectl -n demo rollout status deployment/reborn --timeout=60s
+slices() { kubectl get nodepartition "$node" -o 'jsonpath={range .status.slices[?(@.mig)]}{.id}{"\n"}{end}'; }
+instances() { kubectl get nodepartition "$node" -o 'jsonpath={range .status.slices[?(@.mig)]}{.id} is {.mig.uuid}{"\n"}{end}'; }
+before=$(slices)
+instances
 show test/cluster/cluster.sh reboot
 await "everything is offered again" 90 offers mig-small 4
-show test/gpusim/build/gpusim --dir "${GPUSIM_DIR:-/run/gpusim}" state
+await "the controller is back" 90 kubectl -n aipub-system rollout status deployment/aipub-controller --timeout=1s
+await "the Deployment's pod runs again" 120 kubectl -n demo rollout status deployment/reborn --timeout=1s
+instances
+[ "$(slices)" = "$before" ]
+note "Pods that ran before a reboot are refused by the kubelet when it starts (kubernetes#128043); their controllers replace them:"
+show kubectl -n demo get pods
+kubectl -n demo delete deployment reborn --wait --cascade=foreground >/dev/null
+kubectl -n demo delete pods --all --wait >/dev/null
 
 title "4. What cannot be is refused, with a sentence"
+await "admission answers" 60 kubectl apply --dry-run=server -f test/demo/small.yaml
 for f in test/demo/refused/*.yaml; do
 	note "$(head -1 "$f")"
 	refused kubectl apply -f "$f"

@@ -135,11 +135,14 @@ build() {
 
 mkdir -p "$cache"
 archive=$cache/aipub-$arch.tar
-exec 9>"$cache/lock"
-flock -n 9 || { say "another build is running; waiting for it"; flock 9; }
-start=$SECONDS
 want=$(key)
-if [ -f "$archive" ] && [ "$(cat "$archive.key" 2>/dev/null)" = "$want" ]; then
+current() { [ -f "$archive" ] && [ "$(cat "$archive.key" 2>/dev/null)" = "$want" ]; }
+start=$SECONDS
+if ! current; then
+	exec 9>"$cache/lock" # both architectures share base images and storage
+	flock -n 9 || { say "another build is running here; waiting for it to end"; flock 9; }
+fi
+if current; then
 	say "$IMAGE for $PLATFORM is up to date"
 else
 	rm -f "$archive.key"

@@ -150,7 +150,6 @@ func (a *agent) step(ctx context.Context, executor *mig.Executor, s partitioner.
 	if err != nil {
 		return fmt.Errorf("%s on GPU %s: %w", s.Kind, s.GPU, err)
 	}
-	a.log.Info("partitioned", "step", s.Kind, "gpu", s.GPU, "profile", s.Profile.Name, "placement", s.Placement)
 	return nil
 }
 

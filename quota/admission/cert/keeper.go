@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Keys of the Secret.
@@ -80,11 +80,13 @@ func NewKeeper(c client.Client, secret types.NamespacedName, config Config) *Kee
 func (k *Keeper) NeedLeaderElection() bool { return false }
 
 // Start runs a round now and after every interval until the context ends. A
-// failed round is logged and tried again; the certificate served so far stays.
+// failed round is tried again; the certificate served so far stays. It is logged
+// when it fails otherwise than the round before.
 func (k *Keeper) Start(ctx context.Context) error {
+	last := ""
 	for {
-		if err := k.Round(ctx); err != nil && ctx.Err() == nil {
-			logr.FromContextOrDiscard(ctx).Error(err, "Certificate round ended early")
+		if err := k.Round(ctx); ctx.Err() == nil {
+			last = report(ctx, err, last)
 		}
 		timer := k.config.Clock.NewTimer(k.config.Interval)
 		select {
@@ -121,7 +123,7 @@ func (k *Keeper) Round(ctx context.Context) error {
 		return err
 	}
 	k.served.Store(&served{material: m, pair: pair})
-	logr.FromContextOrDiscard(ctx).Info("Serving certificate", "notAfter", pair.Leaf.NotAfter)
+	log.FromContext(ctx).Info("Serving certificate", "notAfter", pair.Leaf.NotAfter)
 	return nil
 }
 
@@ -163,10 +165,13 @@ func (k *Keeper) agree(ctx context.Context) (Material, error) {
 	} else {
 		err = k.client.Update(ctx, &secret)
 	}
+	if missing && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
+		return Material{}, &MissingSecretError{Secret: k.secret, err: err}
+	}
 	if err != nil {
 		return Material{}, fmt.Errorf("write secret %s: %w", k.secret, err)
 	}
-	logr.FromContextOrDiscard(ctx).Info("Renewed certificate", "change", change)
+	log.FromContext(ctx).Info("Renewed certificate", "change", change)
 	return m, nil
 }
 

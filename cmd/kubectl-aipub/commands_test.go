@@ -66,6 +66,7 @@ func TestScreens(t *testing.T) {
 		"sets-wide":          {busyWorld, "sets -o wide"},
 		"sets-one":           {busyWorld, "sets aipub.io/set-small cpu"},
 		"sets-unknown":       {busyWorld, "sets smal"},
+		"sets-unknown-long":  {busyWorld, "sets aipub.io/SET-Smal"},
 		"sets-long":          {longWorld, "sets"},
 		"sets-refused":       {refusedWorld, "sets"},
 		"sets-refused-one":   {refusedWorld, "sets huge"},
@@ -122,11 +123,13 @@ func refusedWorld(t *testing.T) *world {
 func TestObjectsArePrintedAsKubectlGetDoes(t *testing.T) {
 	w := busyWorld(t)
 	for name, tc := range map[string]struct{ args, want string }{
-		"one node":         {"nodes gpu-01 -o jsonpath={.kind}/{.metadata.name}", "NodePartition/gpu-01"},
-		"all nodes":        {"nodes -o jsonpath={.kind}:{.items[*].metadata.name}", "NodePartitionList:gpu-01 gpu-02"},
-		"one set":          {"sets small -o jsonpath={.apiVersion}:{.spec.resourceName}", "aipub.io/v1alpha1:aipub.io/set-small"},
-		"items have kinds": {"sets -o jsonpath={.items[0].kind}", "ResourceSet"},
-		"template":         {"sets small --template={{.metadata.name}}", "small"},
+		"one node":             {"nodes gpu-01 -o jsonpath={.kind}/{.metadata.name}", "NodePartition/gpu-01"},
+		"all nodes":            {"nodes -o jsonpath={.kind}:{.items[*].metadata.name}", "NodePartitionList:gpu-01 gpu-02"},
+		"one set":              {"sets small -o jsonpath={.apiVersion}:{.spec.resourceName}", "aipub.io/v1alpha1:aipub.io/set-small"},
+		"items have kinds":     {"sets -o jsonpath={.items[0].kind}", "ResourceSet"},
+		"set- and capitals":    {"sets set-Small -o jsonpath={.metadata.name}", "small"},
+		"resource in capitals": {"sets AIPub.io/Set-Small -o jsonpath={.metadata.name}", "small"},
+		"template":             {"sets small --template={{.metadata.name}}", "small"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got, _ := strings.Cut(w.kubectl(t, strings.Fields(tc.args)...), "\n")

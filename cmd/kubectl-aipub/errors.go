@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,12 +46,29 @@ func explain(err error) error {
 	case errors.As(err, &read):
 		return read.explain()
 	case errors.Is(err, clientcmd.ErrEmptyConfig):
-		return errNoConfig
+		return noConfig(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	}
 	return err
 }
 
-var errNoConfig = errors.New("no cluster is configured: give --kubeconfig or set KUBECONFIG, or read a file with --offline")
+// noConfig is the sentence for no cluster, given what KUBECONFIG holds: a list
+// of files, which kubectl passes over in silence where they do not exist.
+func noConfig(kubeconfig string) error {
+	var missing []string
+	for _, f := range filepath.SplitList(kubeconfig) {
+		if _, err := os.Stat(f); f != "" && errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, f)
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return errors.New("no cluster is configured: give --kubeconfig or set KUBECONFIG, or read a file with --offline")
+	case 1:
+		return fmt.Errorf("no cluster is configured: KUBECONFIG names the file %s, which does not exist; correct it or give --kubeconfig", missing[0])
+	}
+	return fmt.Errorf("no cluster is configured: KUBECONFIG names the files %s, which do not exist; correct it or give --kubeconfig",
+		strings.Join(missing, ", "))
+}
 
 func (e *readError) explain() error {
 	switch err := e.err; {
@@ -59,7 +79,7 @@ func (e *readError) explain() error {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server at %s does not accept your credentials: log in again, or choose another user with --user or --context", e.host)
 	case isLocalDefault(e.host) && utilnet.IsConnectionRefused(err):
-		return errNoConfig
+		return noConfig(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	case isNetwork(err):
 		return fmt.Errorf("cannot reach the API server at %s: %w; check --kubeconfig and --context, or the network", e.host, innermost(err))
 	}

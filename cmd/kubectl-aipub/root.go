@@ -56,6 +56,7 @@ Every command only reads; a policy takes effect with kubectl apply.`,
   # What a policy would do, before it is applied
   kubectl aipub plan -f policy.yaml`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl aipub"},
+		Version:           a.versionInfo().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -71,6 +72,7 @@ Every command only reads; a policy takes effect with kubectl apply.`,
 		// The only error is a flag that does not exist.
 		_ = root.PersistentFlags().MarkHidden(name)
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.PersistentFlags().StringVar(&a.offline, "offline", "",
 		"Read the cluster's objects from this file instead of a cluster, '-' for standard input; "+dumpHint)

@@ -117,7 +117,7 @@ func (a *app) setTables(sets []api.ResourceSet, f facts, detail bool, out *outpu
 // pickSets are the sets named, or all. The error names those that do not exist,
 // with what the policies say about them.
 func pickSets(f facts, names []string) ([]api.ResourceSet, error) {
-	return byName(f.sets.Items, trimPrefixes(names), func(s api.ResourceSet) string { return s.Name }, func(name string) error {
+	return byName(f.sets.Items, trimPrefixes(f.sets.Items, names), func(s api.ResourceSet) string { return s.Name }, func(name string) error {
 		for _, p := range f.policies.Items {
 			for _, r := range p.Status.Rejections {
 				if r.Set == name {
@@ -133,11 +133,16 @@ func pickSets(f facts, names []string) ([]api.ResourceSet, error) {
 	})
 }
 
-// trimPrefixes lets users give a set by its resource name as well.
-func trimPrefixes(names []string) []string {
+// trimPrefixes lets users give a set by its resource name as well, and in any
+// case: names are lower-case. A set that is itself named set-… is found as it is.
+func trimPrefixes(sets []api.ResourceSet, names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
-		out[i] = strings.TrimPrefix(n, api.ResourcePrefix)
+		n = strings.TrimPrefix(strings.ToLower(n), api.ResourcePrefix)
+		if !slices.ContainsFunc(sets, func(s api.ResourceSet) bool { return s.Name == n }) {
+			n = strings.TrimPrefix(n, "set-")
+		}
+		out[i] = n
 	}
 	return out
 }

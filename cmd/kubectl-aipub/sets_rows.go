@@ -68,7 +68,7 @@ func setFields(s api.ResourceSet) []field {
 		{"GPU", gpuWords(s.Spec.GPU)},
 	}
 	if s.Spec.GPU != nil && s.Spec.GPU.BlockPercent != nil {
-		fields = append(fields, field{"Sharing", sharingWords(s.Spec.Sharing)})
+		fields = append(fields, field{"Sharing", sharingWords(s.Spec.Sharing) + notInForce})
 	}
 	fields = append(fields,
 		field{"Policies", orElse(strings.Join(s.Spec.Policies, ", "), "none")},
@@ -80,7 +80,11 @@ func setFields(s api.ResourceSet) []field {
 	return fields
 }
 
-// sharingWords says what a block set lends and borrows; both by default.
+// notInForce follows what a policy says of sharing: slices have fixed sizes in
+// this version, and nothing is lent.
+const notInForce = " (not in force yet in this version)"
+
+// sharingWords says what a block set may lend and borrow; both by default.
 func sharingWords(s *api.Sharing) string {
 	lend, borrow, most := true, true, int32(100)
 	if s != nil {
@@ -89,17 +93,17 @@ func sharingWords(s *api.Sharing) string {
 			most = *s.MaxPercent
 		}
 	}
-	words := "lends what is idle"
+	words := "may lend what is idle"
 	if !lend {
-		words = "does not lend"
+		words = "must not lend"
 	}
 	switch {
 	case !borrow:
-		return words + ", does not borrow"
+		return words + ", must not borrow"
 	case most < 100:
-		return fmt.Sprintf("%s, borrows up to %d%% of a GPU", words, most)
+		return fmt.Sprintf("%s, may borrow up to %d%% of a GPU", words, most)
 	}
-	return words + ", borrows"
+	return words + ", may borrow"
 }
 
 // setNodeTable has the counts of each node and what it could not hand out.

@@ -119,7 +119,7 @@ func removalPatch(node *corev1.Node, names []string, onlyZero bool) ([]byte, err
 	zero := "0"
 	var ops []op
 	for _, n := range names {
-		key := strings.NewReplacer("~", "~0", "/", "~1").Replace(n)
+		key := pointer(n)
 		capacity := "/status/capacity/" + key
 		if onlyZero {
 			ops = append(ops, op{"test", capacity, &zero})
@@ -135,3 +135,6 @@ func removalPatch(node *corev1.Node, names []string, onlyZero bool) ([]byte, err
 	}
 	return b, nil
 }
+
+// pointer is a key as JSON pointers spell it.
+func pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }

@@ -11,6 +11,7 @@ import (
 
 	"aipub.io/aipub/deviceplugin/kubelet"
 	"aipub.io/aipub/gpu"
+	"aipub.io/aipub/node"
 )
 
 // metrics is everything that the agent counts. docs/metrics.md describes it.
@@ -67,7 +68,10 @@ func result(err error) string {
 // plugin is what the device plugins report to.
 func (m *metrics) plugin() kubelet.Metrics {
 	return kubelet.Metrics{
-		Registered: func(set string, _ time.Duration, err error) { m.registrations.WithLabelValues(set, result(err)).Inc() },
+		Registered: func(set string, _ time.Duration, err error) {
+			m.registrations.WithLabelValues(set, result(err)).Inc()
+			m.refusals.WithLabelValues(set, string(node.ReasonOverlap)) // zero from the start, so that rate() sees the first one
+		},
 		Allocated: func(set string, took time.Duration, refusal string) {
 			m.allocations.WithLabelValues(set).Observe(took.Seconds())
 			if refusal != "" {

@@ -40,6 +40,7 @@ type rig struct {
 	cluster *fakeCluster
 	reports *reports
 	news    *news
+	lowered *lowered
 	gpus    []gpu.GPU
 
 	agent *agent
@@ -55,7 +56,7 @@ func newRig(t *testing.T, description string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, cluster: newFakeCluster(), reports: &reports{}, news: &news{}}
+	r := &rig{t: t, cluster: newFakeCluster(), reports: &reports{}, news: &news{}, lowered: &lowered{}}
 	plugins := filepath.Join(base, "dp")
 	r.kubelet = fakekubelet.New(fakekubelet.Config{Dir: plugins})
 	r.cluster.kubelet = r.kubelet
@@ -132,7 +133,7 @@ func (r *rig) start() {
 	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), log))
 	done := make(chan error, 1)
 	go func() {
-		done <- a.live(ctx, surroundings{cluster: r.cluster, publisher: r.reports, events: r.news})
+		done <- a.live(ctx, surroundings{cluster: r.cluster, publisher: r.reports, events: r.news, lower: r.lowered.lower})
 	}()
 	watching := make(chan struct{})
 	go func() { defer close(watching); r.guard(ctx, a) }()

@@ -77,6 +77,9 @@ func serve(ctx context.Context, o options, log logr.Logger) error {
 	return a.live(ctx, surroundings{
 		cluster: newCluster(rc, log, a), publisher: kube.NewPublisher(client, o.node), events: recorder,
 		withdraw: func(ctx context.Context) error { return kube.Withdraw(ctx, client, o.node) },
+		lower: func(ctx context.Context, available map[string]int64) error {
+			return kube.Lower(ctx, client, o.node, available)
+		},
 	})
 }
 
@@ -98,6 +101,9 @@ type surroundings struct {
 	events    events
 	// withdraw hides the node's sets from the scheduler; nil where there is none.
 	withdraw func(ctx context.Context) error
+	// lower takes from the scheduler what is not available any more, by resource
+	// name; nil where there is none.
+	lower func(ctx context.Context, available map[string]int64) error
 }
 
 // live runs the stages, in the order of the flow, until ctx ends.
@@ -140,6 +146,7 @@ func (a *agent) live(ctx context.Context, s surroundings) error {
 	g.Go(func() error { return s.cluster.run(ctx) })
 
 	// And back out.
+	g.Go(func() error { a.lower(ctx, s.lower); return nil })
 	g.Go(func() error { a.follow(ctx, s.publisher, poke); return nil })
 	return g.Wait()
 }

@@ -53,6 +53,7 @@ func validateSets(sets []api.SetTemplate, path *field.Path) field.ErrorList {
 	if len(sets) == 0 {
 		errs = append(errs, field.Required(path, "give at least one set"))
 	}
+	errs = append(errs, notMore(len(sets), maxSets, path)...)
 	names := map[string]bool{}
 	for i, t := range sets {
 		at := path.Index(i)
@@ -94,9 +95,14 @@ func validateSetGPU(t api.SetTemplate, set *field.Path) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	if kind, ok := kindOf(t.GPU); !ok {
-		errs = append(errs, field.Invalid(path, "", "give exactly one of count (1 or more), blockPercent (1 to 100) and mig"))
-	} else if s := t.Sharing; s != nil && kind != gpu.KindBlock {
+	given := givenKinds(t.GPU)
+	if len(given) != 1 {
+		return append(errs, wrongKinds(given, path))
+	}
+	if errs = validateRanges(t.GPU, path); len(errs) > 0 {
+		return errs
+	}
+	if s := t.Sharing; s != nil && given[0] != gpu.KindBlock {
 		errs = append(errs, field.Forbidden(set.Child("sharing"), "belongs to block sets; give gpu.blockPercent or remove sharing"))
 	} else if s != nil && s.MaxPercent != nil && *s.MaxPercent < *t.GPU.BlockPercent {
 		errs = append(errs, field.Invalid(set.Child("sharing", "maxPercent"), *s.MaxPercent,

@@ -3,9 +3,11 @@
 package partitioner
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -71,6 +73,41 @@ func TestValidateRefuses(t *testing.T) {
 				}
 			}
 			t.Errorf("no error at %s that says %q in %v", tc.field, tc.says, errs)
+		})
+	}
+}
+
+// A value out of range is one mistake, not two: the mode that its kind needs is
+// still meant.
+func TestValidateRefusesARangeOnce(t *testing.T) {
+	block, mig := []api.GPURule{{Mode: api.GPUBlock}}, []api.GPURule{{Mode: api.GPUMIG}}
+	both := blockSet("a", 50)
+	both.GPU.Count = ptr[int32](1)
+	many := make([]api.SetTemplate, 40)
+	for i := range many {
+		many[i] = wholeSet(fmt.Sprintf("s%d", i), 1)
+	}
+	cases := map[string]struct {
+		spec api.PartitionPolicySpec
+		want string
+	}{
+		"blockPercent 0":    {policy(block, blockSet("a", 0)), "spec.sets[0].gpu.blockPercent: Invalid value: 0: must be 1 to 100"},
+		"blockPercent 101":  {policy(block, blockSet("a", 101)), "spec.sets[0].gpu.blockPercent: Invalid value: 101: must be 1 to 100"},
+		"count 0":           {policy(nil, wholeSet("a", 0)), "spec.sets[0].gpu.count: Invalid value: 0: must be 1 to 16"},
+		"computeSlices 9":   {policy(mig, migSet("a", 9, "")), "spec.sets[0].gpu.mig.computeSlices: Invalid value: 9: must be 1 to 8"},
+		"two kinds":         {policy(block, both), "spec.sets[0].gpu: Forbidden: 2 of count, blockPercent and mig are given; give exactly one of count (1 to 16), blockPercent (1 to 100) and mig"},
+		"an empty GPU part": {policy(nil, api.SetTemplate{Name: "a", GPU: &api.SetGPU{}}), "spec.sets[0].gpu: Required value: give exactly one of count (1 to 16), blockPercent (1 to 100) and mig"},
+		"40 sets":           {policy(nil, many...), "spec.sets: Too many: 40: must have at most 32 items"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range Validate(tc.spec) {
+				got = append(got, e.Error())
+			}
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
+				t.Errorf("mistakes (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // validateRules checks each GPU rule by itself and against the ones before.
 func validateRules(spec api.PartitionPolicySpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := notMore(len(spec.GPUs), maxRules, path)
 	for i, r := range spec.GPUs {
 		at := path.Index(i)
 		if !slices.Contains([]api.GPUMode{api.GPUWhole, api.GPUMIG, api.GPUBlock}, r.Mode) {
@@ -72,13 +72,12 @@ func validateModes(spec api.PartitionPolicySpec, path *field.Path) field.ErrorLi
 	}
 	wanted := map[gpu.Mode]bool{gpu.ModeWhole: true}
 	for i, t := range spec.Sets {
-		kind, ok := kindOf(t.GPU)
-		if !ok || kind == gpu.KindCPU {
-			continue
+		// What is out of range still says which mode is meant.
+		for _, kind := range givenKinds(t.GPU) {
+			wanted[modeFor(kind)] = true
 		}
-		mode := modeFor(kind)
-		wanted[mode] = true
-		if !has[mode] {
+		kind, ok := kindOf(t.GPU)
+		if mode := modeFor(kind); ok && kind != gpu.KindCPU && !has[mode] {
 			errs = append(errs, field.Invalid(path.Child("sets").Index(i).Child("gpu"), t.Name,
 				fmt.Sprintf("no rule in spec.gpus gives a GPU mode %s; add one, for example {indices: [0], mode: %s}", mode, mode)))
 		}

@@ -87,16 +87,25 @@ func TestGPUsThatAreHeldWaitAndOthersDoNot(t *testing.T) {
 }
 
 func TestMIGInstancesThatMoveAreACutAnew(t *testing.T) {
-	w := busyWorld(t)
-	policy := policyOf(t, "policy.yaml")
-	policy.Spec.GPUs[1].Layout = []api.SetCount{{Set: "mig-small", Count: 7}}
-	p := mustPlan(t, policy, w)
-	g := gpuOf(t, p, "gpu-01", 2)
-	if g.Change != "cut anew, when idle" || len(g.Waits) != 1 {
-		t.Errorf("got %q, waits %v", g.Change, g.Waits)
-	}
-	if got := gpuOf(t, p, "gpu-02", 2).Change; got != "cut anew" {
-		t.Errorf("got %q", got)
+	for name, tc := range map[string]struct {
+		layout []api.SetCount
+		held   string
+		waits  int
+	}{
+		"the held instance has no place":    {[]api.SetCount{{Set: "mig-mid", Count: 2}}, "cut anew, when idle", 1},
+		"the held instance is where it was": {[]api.SetCount{{Set: "mig-small", Count: 7}}, "cut anew", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := policyOf(t, "policy.yaml")
+			policy.Spec.GPUs[1].Layout = tc.layout
+			p := mustPlan(t, policy, busyWorld(t))
+			if g := gpuOf(t, p, "gpu-01", 2); g.Change != tc.held || len(g.Waits) != tc.waits {
+				t.Errorf("held: got %q, waits %v", g.Change, g.Waits)
+			}
+			if got := gpuOf(t, p, "gpu-02", 2).Change; got != "cut anew" {
+				t.Errorf("idle: got %q", got)
+			}
+		})
 	}
 }
 

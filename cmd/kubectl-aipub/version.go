@@ -34,13 +34,13 @@ func newVersion(a *app) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of this plugin",
 		Args:  noArguments,
-		RunE:  func(*cobra.Command, []string) error { return a.versionInfo().print(format, a.Out) },
+		RunE:  func(*cobra.Command, []string) error { return a.versionInfo().write(format, a.Out) },
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json, yaml. Default one line of text.")
 	return cmd
 }
 
-func (v versionInfo) print(format string, w io.Writer) error {
+func (v versionInfo) write(format string, w io.Writer) error {
 	var raw []byte
 	var err error
 	switch format {

@@ -148,6 +148,14 @@ func TestDivisionRefuses(t *testing.T) {
 			policy(nil, blockSet("b", 50)), box("n1", 64, 512, h200s(4, false), false), "b", api.ReasonNoMatchingGPU,
 			[]string{"spec.sets[0].gpu: no GPU of node n1 is in mode Block"},
 		},
+		"a model that the node does not have": {
+			policy([]api.GPURule{{Models: []string{"NVIDIA B300"}, Mode: api.GPUBlock}}, blockSet("b", 50)), box("n1", 64, 512, h200s(4, false), false), "b", api.ReasonNoMatchingGPU,
+			[]string{`spec.sets[0].gpu: spec.gpus[0] (models ["NVIDIA B300"]), which gives mode Block, matches no GPU of node n1, which has models ["NVIDIA H200"]`},
+		},
+		"indices that the node does not have": {
+			policy([]api.GPURule{{Indices: []int32{9}, Mode: api.GPUBlock}}, blockSet("b", 50)), box("n1", 64, 512, h200s(4, false), false), "b", api.ReasonNoMatchingGPU,
+			[]string{`spec.sets[0].gpu: spec.gpus[0] (indices [9]), which gives mode Block, matches no GPU of node n1, which has indices [0 1 2 3]`},
+		},
 		"more set aside than there is": {
 			policy(nil, cpuSet("cpu", "4", "8Gi", 20), wholeSet("large", 1)), box("n1", 64, 512, h200s(4, false), false), "cpu", api.ReasonSetDoesNotFit,
 			[]string{"spec.sets[0].perNode: 20 × (cpu 4, memory 8Gi) is more than node n1 has left; at most 16 fit"},

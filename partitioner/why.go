@@ -32,8 +32,7 @@ func (p *plan) whyNone(part int, spec api.PartitionPolicySpec) (r api.Rejection,
 		return r, true
 	case p.countMode(modeFor(pt.kind)) == 0:
 		r.Reason = api.ReasonNoMatchingGPU
-		r.Message = fmt.Sprintf("%s: no GPU of node %s is in mode %s; give one that mode in spec.gpus, or leave the set to other nodes",
-			pt.field("gpu"), p.node.Name, modeFor(pt.kind))
+		r.Message = pt.field("gpu") + ": " + whyNoMode(spec, modeFor(pt.kind), p.node)
 		return r, false
 	case pt.kind == gpu.KindBlock:
 		r.Message = fmt.Sprintf("%s: %s is more than any Block GPU of node %s has (%s); lower it",
@@ -62,6 +61,11 @@ func (p *plan) whyNoInstance(part int, spec api.PartitionPolicySpec, r api.Rejec
 			r.Message = fmt.Sprintf("%s: on %s this is the same instance as set %q; keep one of the two sets or change mig.memory",
 				path, c.gpu.Model, p.parts[twin].name)
 			return r, true
+		case c.model != nil && len(c.model.options) == 0:
+			// The GPU's own rejection has the sizes that it offers.
+			r.Reason = api.ReasonLayoutDoesNotFit
+			r.Message = fmt.Sprintf("%s: %s is no instance of %s; what it offers stands at spec.gpus[%d].mode",
+				path, migSizeText(*pt.gpu.MIG), c.gpu.Model, c.rule)
 		case c.refusal != "":
 			r.Reason, r.Message = api.ReasonLayoutDoesNotFit, path+": "+c.refusal
 		case c.model.optionOf(pt.name, p.parts) < 0:

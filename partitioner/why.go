@@ -64,7 +64,7 @@ func (p *plan) whyNoInstance(part int, spec api.PartitionPolicySpec, r api.Rejec
 		case c.model != nil && len(c.model.options) == 0:
 			// The GPU's own rejection has the sizes that it offers.
 			r.Reason = api.ReasonLayoutDoesNotFit
-			r.Message = fmt.Sprintf("%s: %s is no instance of %s; what it offers stands at spec.gpus[%d].mode",
+			r.Message = fmt.Sprintf("%s: %s is no instance of %s; the rejection of spec.gpus[%d].mode lists what it offers",
 				path, migSizeText(*pt.gpu.MIG), c.gpu.Model, c.rule)
 		case c.refusal != "":
 			r.Reason, r.Message = api.ReasonLayoutDoesNotFit, path+": "+c.refusal

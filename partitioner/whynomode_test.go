@@ -19,7 +19,7 @@ func TestWhatAGPUOffersIsSaidOnce(t *testing.T) {
 		if strings.Contains(rej.Message, "7g (computeSlices 7") {
 			lists++
 		}
-		if strings.HasSuffix(rej.Message, "is no instance of NVIDIA H200; what it offers stands at spec.gpus[0].mode") {
+		if strings.HasSuffix(rej.Message, "is no instance of NVIDIA H200; the rejection of spec.gpus[0].mode lists what it offers") {
 			sets++
 		}
 	}

@@ -94,8 +94,13 @@ func TestJudgePolicies(t *testing.T) {
 func TestJudgeSets(t *testing.T) {
 	held := applied(makePartition("a1", 2), "p", api.SetOnNode{Name: "old", Total: 1, Held: 1})
 	held.Status.Slices = []api.NodeSlice{{ID: "x", Set: "old", Holder: &api.Holder{Namespace: "team", Pod: "train-0"}}}
-	pool := []corev1.Node{makeNode("a1", "a"), makeNode("a2", "a")}
-	unready, cordoned, pluginLost := makeNode("a1", "a"), makeNode("a2", "a"), makeNode("a3", "a")
+	offering := func(name string) corev1.Node {
+		n := makeNode(name, "a")
+		n.Status.Allocatable["aipub.io/set-large"] = resource.MustParse("4")
+		return n
+	}
+	pool := []corev1.Node{offering("a1"), offering("a2")}
+	unready, cordoned, pluginLost, neverOffered := offering("a1"), offering("a2"), offering("a3"), makeNode("a4", "a")
 	unready.Status.Conditions[0].Status = corev1.ConditionUnknown
 	cordoned.Spec.Unschedulable = true
 	pluginLost.Status.Allocatable["aipub.io/set-large"] = resource.MustParse("0")
@@ -127,10 +132,16 @@ func TestJudgeSets(t *testing.T) {
 		},
 		"nothing is free where the scheduler cannot go": {
 			snapshot: Snapshot{Policies: []api.PartitionPolicy{makePolicy("p", "a", 9, whole("large", 1))},
-				Nodes: []corev1.Node{unready, cordoned, pluginLost},
+				Nodes: []corev1.Node{unready, cordoned, pluginLost, neverOffered},
 				Partitions: []api.NodePartition{applied(makePartition("a1", 2), "p", count(2, 2, 0)),
-					applied(makePartition("a2", 2), "p", count(2, 2, 0)), applied(makePartition("a3", 2), "p", count(2, 2, 0))}},
-			want: map[string]string{"large": "32 256Gi [p] 6/0/0 True Applied"},
+					applied(makePartition("a2", 2), "p", count(2, 2, 0)), applied(makePartition("a3", 2), "p", count(2, 2, 0)), applied(makePartition("a4", 2), "p", count(2, 2, 0))}},
+			want: map[string]string{"large": "32 256Gi [p] 8/0/0 True Applied"},
+		},
+		"nothing is free on a node that no policy selects any more and whose kubelet offers nothing": {
+			snapshot: Snapshot{Policies: []api.PartitionPolicy{makePolicy("p", "a", 9, whole("large", 1))},
+				Nodes:      []corev1.Node{offering("a1"), makeNode("b1", "b")},
+				Partitions: []api.NodePartition{applied(makePartition("a1", 2), "p", count(2, 1, 1)), applied(makePartition("b1", 2), "p", count(2, 2, 0))}},
+			want: map[string]string{"large": "32 256Gi [p] 4/1/1 True Applied"},
 		},
 		"a pool without nodes keeps the size": {
 			snapshot: Snapshot{Policies: []api.PartitionPolicy{makePolicy("p", "a", 9, whole("large", 1))}, Sets: []api.ResourceSet{makeSet("large", "16", "128Gi", "p")}},

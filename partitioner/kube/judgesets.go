@@ -108,13 +108,14 @@ func (sc *scene) setStatus(name string, spec api.ResourceSetSpec) api.ResourceSe
 }
 
 // offers reports whether the scheduler can use what a node has free: the node
-// is ready, not cordoned, and its kubelet has not lost the plugin.
+// is ready, not cordoned, and its kubelet offers the resource. A kubelet that
+// has lost the plugin says zero, and one that restarted since says nothing.
 func offers(node *corev1.Node, resourceName string) bool {
 	if node.Spec.Unschedulable || !isReady(node) {
 		return false
 	}
-	allocatable, listed := node.Status.Allocatable[corev1.ResourceName(resourceName)]
-	return !listed || !allocatable.IsZero()
+	allocatable := node.Status.Allocatable[corev1.ResourceName(resourceName)]
+	return !allocatable.IsZero()
 }
 
 // holdersOf lists who holds slices of a set on a node.

@@ -86,6 +86,7 @@ func (c *cluster) addNode(t *testing.T, name, pool string, gpus int) {
 	c.mustCreate(t, node)
 	node.Status.Allocatable = corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
+		"aipub.io/set-cpu": resource.MustParse("4"), "aipub.io/set-large": resource.MustParse("2"),
 	}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if err := c.Status().Update(t.Context(), node); err != nil {

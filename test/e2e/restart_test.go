@@ -181,7 +181,7 @@ func TestARebootKeepsIDsAndAdmitsWhatWaits(t *testing.T) {
 		}
 		var seen []string
 		for _, p := range pods.Items {
-			if p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning && p.Status.ContainerStatuses[0].Ready {
+			if s := p.Status; p.DeletionTimestamp == nil && s.Phase == corev1.PodRunning && len(s.ContainerStatuses) > 0 && s.ContainerStatuses[0].Ready {
 				return nil
 			}
 			seen = append(seen, fmt.Sprintf("%s %s %s %s", p.Name, p.Status.Phase, p.Status.Reason, p.Status.Message))

@@ -33,8 +33,9 @@ func otherNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mustKubectl(t, "delete", "node", otherPool) })
+	before := n.DeepCopy() // a patch: the node controllers write as well
 	n.Status.Capacity, n.Status.Allocatable = real.Status.Capacity, real.Status.Allocatable
-	if err := shared.Status().Update(ctx, n); err != nil {
+	if err := shared.Status().Patch(ctx, n, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	status, err := partition(ctx)
@@ -47,8 +48,9 @@ func otherNode(t *testing.T) {
 	if err := shared.Create(ctx, np); err != nil {
 		t.Fatal(err)
 	}
+	empty := np.DeepCopy()
 	np.Status = status
-	if err := shared.Status().Update(ctx, np); err != nil {
+	if err := shared.Status().Patch(ctx, np, client.MergeFrom(empty)); err != nil {
 		t.Fatal(err)
 	}
 }

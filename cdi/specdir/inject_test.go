@@ -88,3 +88,54 @@ func TestRuntimeGivesExactlyTheSlice(t *testing.T) {
 		})
 	}
 }
+
+// TestABlockSliceComesWithItsLimiter looks at what makes a share a limit: the
+// slice's own folder, which the container cannot write but for its page, and the
+// library with the hook that makes programs load it.
+func TestABlockSliceComesWithItsLimiter(t *testing.T) {
+	n := newNode(t)
+	p := n.publisher(func(c *driver.Config) { c.HostRoot = n.root })
+	if err := p.PutDriver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	block := n.target("0-small-3", "small", gpu.KindBlock, 0)
+	block.Slice.Block = &gpu.Block{Percent: 25, MemoryBytes: 1 << 30}
+	put(t, p, block)
+	whole := n.target("0-large-0", "large", gpu.KindWhole, 1)
+	put(t, p, whole)
+	runtime, err := cdilib.NewCache(cdilib.WithSpecDirs(n.dir), cdilib.WithAutoRefresh(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inject := func(s gpu.Slice) oci.Spec {
+		container := oci.Spec{Process: &oci.Process{}, Linux: &oci.Linux{}}
+		if missing, err := runtime.InjectDevices(&container, cdi.Names(s)...); err != nil {
+			t.Fatalf("%v: %v", missing, err)
+		}
+		return container
+	}
+	container := inject(block.Slice)
+	want := map[string]string{ // by destination: source and access
+		"/run/aipub/slices/0-small-3":      "/run/aipub/slices/0-small-3 ro",
+		"/run/aipub/slices/0-small-3/page": "/run/aipub/slices/0-small-3/page rw",
+		"/run/aipub/libaipub.so":           "/var/lib/aipub/shim/libaipub-0123.so ro",
+	}
+	got := map[string]string{}
+	for _, m := range container.Mounts {
+		if strings.HasPrefix(m.Destination, "/run/aipub") {
+			got[m.Destination] = m.Source + " " + m.Options[0]
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	if c := container.Hooks; c == nil || !slices.ContainsFunc(c.CreateContainer, func(h oci.Hook) bool {
+		return h.Path == limiter.Hook && slices.Contains(h.Args, "--library=/run/aipub/libaipub.so")
+	}) {
+		t.Errorf("no hook loads the library: %+v", c)
+	}
+	other := inject(whole.Slice)
+	if slices.ContainsFunc(other.Mounts, func(m oci.Mount) bool { return strings.HasPrefix(m.Destination, "/run/aipub") }) {
+		t.Error("a whole GPU has the limiter")
+	}
+}

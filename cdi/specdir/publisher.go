@@ -42,9 +42,10 @@ type Target struct {
 // Publisher writes spec files and remembers what they say. Its methods may be
 // called from any goroutine.
 type Publisher struct {
-	dir    string
-	source Source
-	cache  *cdilib.Cache
+	dir     string
+	source  Source
+	limiter cdi.Limiter
+	cache   *cdilib.Cache
 
 	mu     sync.Mutex
 	common specs.ContainerEdits
@@ -58,8 +59,8 @@ type published struct {
 }
 
 // New makes a Publisher for a directory, usually /var/run/cdi, which is made
-// when it is missing.
-func New(dir string, source Source) (*Publisher, error) {
+// when it is missing. Block slices get the limiter's pieces beside the hardware.
+func New(dir string, source Source, limiter cdi.Limiter) (*Publisher, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make CDI directory: %w", err)
 	}
@@ -67,7 +68,7 @@ func New(dir string, source Source) (*Publisher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open CDI directory: %w", err)
 	}
-	return &Publisher{dir: dir, source: source, cache: cache, edits: map[gpu.SliceID]published{}}, nil
+	return &Publisher{dir: dir, source: source, limiter: limiter, cache: cache, edits: map[gpu.SliceID]published{}}, nil
 }
 
 // PutDriver writes the spec of what all GPU slices share. Call it before the
@@ -97,6 +98,7 @@ func (p *Publisher) Put(ctx context.Context, t Target) error {
 	if err != nil {
 		return fmt.Errorf("slice %s: %w", t.Slice.ID, err)
 	}
+	hardware = append(hardware, p.limiter.Edits(t.Slice))
 	spec, err := cdi.SetSpec(t.Slice, hardware...)
 	if err != nil {
 		return fmt.Errorf("slice %s: %w", t.Slice.ID, err)

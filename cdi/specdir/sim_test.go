@@ -69,6 +69,12 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
+// limiter is where the tests' limiter lies.
+var limiter = cdi.Limiter{
+	Slices: "/run/aipub/slices", Library: "/var/lib/aipub/shim/libaipub-0123.so",
+	Hook: "/var/lib/aipub/bin/aipub-cdi-hook", Work: "/var/lib/aipub/preload",
+}
+
 // publisher makes a publisher; edit changes how the driver is looked for.
 func (n *node) publisher(edit func(*driver.Config)) *specdir.Publisher {
 	n.t.Helper()
@@ -81,7 +87,7 @@ func (n *node) publisher(edit func(*driver.Config)) *specdir.Publisher {
 	if edit != nil {
 		edit(&c)
 	}
-	p, err := specdir.New(n.dir, driver.New(c))
+	p, err := specdir.New(n.dir, driver.New(c), limiter)
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ var rows = map[string]row{
 	"node/kube":            {floor: 1, imports: []string{"gpu", "api/v1alpha1"}, guarded: []string{"controller-runtime"}},
 	"cdi":                  {floor: 1, imports: []string{"gpu"}},
 	"cdi/driver":           {floor: 1, imports: []string{"gpu", "cdi"}, guarded: []string{"go-nvml"}},
+	"cdi/preload":          {floor: 1},
 	"cdi/specdir":          {floor: 1, imports: []string{"gpu", "cdi"}},
 	"deviceplugin":         {floor: 1, imports: []string{"gpu"}},
 	"deviceplugin/kubelet": {floor: 1, imports: []string{"gpu", "deviceplugin"}, guarded: []string{"grpc", "kubelet"}},
@@ -39,6 +40,7 @@ var rows = map[string]row{
 	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},
 
+	"cmd/aipub-cdi-hook":   {floor: 9, imports: []string{"*"}},
 	"cmd/aipub-node":       {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},
 	"cmd/aipub-controller": {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},
 	"cmd/kubectl-aipub":    {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime"}},

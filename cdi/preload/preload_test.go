@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preload
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const library = "/run/aipub/libaipub.so"
+
+func TestWithKeepsWhatTheImageHas(t *testing.T) {
+	tests := map[string]struct{ list, want string }{
+		"none":               {"", library + "\n"},
+		"another library":    {"/usr/lib/libjemalloc.so.2\n", library + "\n/usr/lib/libjemalloc.so.2\n"},
+		"no newline at end":  {"/a.so /b.so", library + "\n/a.so /b.so\n"},
+		"a comment names it": {"# " + library + "\n", library + "\n# " + library + "\n"},
+		"already there":      {"/a.so:" + library + "\n", "/a.so:" + library + "\n"},
+	}
+	for name, tc := range tests {
+		if got := With(tc.list, library); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+		if again := With(With(tc.list, library), library); again != With(tc.list, library) {
+			t.Errorf("%s: a second time gives %q", name, again)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	tests := map[string]struct {
+		loaders []string
+		musl    bool
+	}{
+		"glibc":              {[]string{"ld-linux-x86-64.so.2"}, false},
+		"glibc on arm":       {[]string{"ld-linux-aarch64.so.1"}, false},
+		"alpine":             {[]string{"ld-musl-x86_64.so.1"}, true},
+		"alpine with compat": {[]string{"ld-musl-x86_64.so.1", "ld-linux-x86-64.so.2"}, false},
+		"static programs":    {nil, false},
+	}
+	for name, tc := range tests {
+		if err := Judge(tc.loaders); errors.Is(err, ErrMusl) != tc.musl {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// container makes a container's root with the given files and runs f in a mount
+// namespace of its own, on a thread that ends with the test.
+func container(t *testing.T, files map[string]string, f func(rootfs, work string)) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("not root: mounting needs it; run the tests as root")
+	}
+	rootfs, work := t.TempDir(), t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(rootfs, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: the thread's namespace goes with it
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			t.Errorf("unshare: %v", err)
+			return
+		}
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			t.Errorf("make mounts private: %v", err)
+			return
+		}
+		f(rootfs, work)
+	}()
+	<-done
+}
+
+func TestApply(t *testing.T) {
+	tests := map[string]struct {
+		files map[string]string
+		want  string // what the loader reads
+		image string // what the image has afterwards; "-" if nothing
+	}{
+		"an image without a list": {map[string]string{"lib64/ld-linux-x86-64.so.2": ""}, library + "\n", ""},
+		"an image with a list":    {map[string]string{"etc/ld.so.preload": "/opt/x.so\n"}, library + "\n/opt/x.so\n", "/opt/x.so\n"},
+		"a list that has it":      {map[string]string{"etc/ld.so.preload": library}, library, library},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var list string
+			container(t, tc.files, func(rootfs, work string) {
+				for range 2 { // a runtime may run a hook again
+					if err := Apply(rootfs, library, work); err != nil {
+						t.Errorf("Apply: %v", err)
+					}
+				}
+				list = filepath.Join(rootfs, listFile)
+				if got, err := os.ReadFile(list); err != nil || string(got) != tc.want {
+					t.Errorf("the loader reads %q (%v), want %q", got, err, tc.want)
+				}
+			})
+			if t.Failed() || list == "" {
+				return
+			}
+			if got, err := os.ReadFile(list); err != nil || string(got) != tc.image {
+				t.Errorf("the image has %q (%v), want it untouched: %q", got, err, tc.image)
+			}
+		})
+	}
+}
+
+func TestApplyStaysInTheContainer(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(outside, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	container(t, map[string]string{"etc/x": ""}, func(rootfs, work string) {
+		if err := os.Symlink(outside, filepath.Join(rootfs, listFile)); err != nil {
+			t.Error(err)
+			return
+		}
+		if err := Apply(rootfs, library, work); err == nil {
+			t.Log("the link was followed inside of the container's root")
+		}
+		if got, err := os.ReadFile(outside); err != nil || string(got) != "mine" {
+			t.Errorf("the file outside is %q (%v), want it untouched", got, err)
+		}
+	})
+}
+
+func TestApplyRefusesMusl(t *testing.T) {
+	container(t, map[string]string{"lib/ld-musl-x86_64.so.1": ""}, func(rootfs, work string) {
+		if err := Apply(rootfs, library, work); !errors.Is(err, ErrMusl) || !strings.Contains(err.Error(), "glibc") {
+			t.Errorf("Apply: %v, want ErrMusl with what to do", err)
+		}
+		if _, err := os.Stat(filepath.Join(rootfs, listFile)); err == nil {
+			t.Error("a list was made all the same")
+		}
+	})
+}
+
+func TestApplyRefusesWhatIsNoList(t *testing.T) {
+	container(t, map[string]string{"etc/ld.so.preload/x": ""}, func(rootfs, work string) {
+		if err := Apply(rootfs, library, work); err == nil || !strings.Contains(err.Error(), "no regular file") {
+			t.Errorf("a directory: %v", err)
+		}
+	})
+	container(t, map[string]string{"etc/ld.so.preload": strings.Repeat("#", maxList+1)}, func(rootfs, work string) {
+		if err := Apply(rootfs, library, work); err == nil || !strings.Contains(err.Error(), "longer") {
+			t.Errorf("a huge list: %v", err)
+		}
+	})
+}

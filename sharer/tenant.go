@@ -30,7 +30,7 @@ type Tenant struct {
 	// Borrow lets it use time beyond its guarantee.
 	Borrow bool
 	// MaxPermille is the most of each GPU's time that it may use with what it
-	// borrows; at least its largest leg.
+	// borrows; less than a leg's guarantee means that guarantee, 0 the whole GPU.
 	MaxPermille int
 }
 
@@ -65,13 +65,37 @@ const (
 	Recall
 )
 
+// Reason says why an Action is asked for.
+type Reason string
+
+// The reasons of actions.
+const (
+	// Turn grants: nobody who waits is further behind its share.
+	Turn Reason = "Turn"
+	// Reclaimed grants a tenant that woke with credit while another had the GPU.
+	Reclaimed Reason = "Reclaimed"
+	// StillFirst extends: whoever waits is not yet further behind.
+	StillFirst Reason = "StillFirst"
+	// Alone extends: nobody waits.
+	Alone Reason = "Alone"
+	// WakingOwner recalls from a tenant that is ahead of its share, for one that
+	// is owed time.
+	WakingOwner Reason = "WakingOwner"
+	// Removed recalls: the tenant is no longer in the set, or has other GPUs.
+	Removed Reason = "Removed"
+	// Forced recalls, for the record, a lease that was not drained in time. Others
+	// have the GPU from now on; the tenant is charged until it says Drained.
+	Forced Reason = "Forced"
+)
+
 // Action is one thing that the caller of the arbiter is to do, at once and in
 // order.
 type Action struct {
 	Do     Do
 	Tenant TenantID
 	// Lease counts the leases of all tenants; each Grant has a new one.
-	Lease uint64
-	Kind  Kind
-	Until Instant
+	Lease  uint64
+	Kind   Kind
+	Until  Instant
+	Reason Reason
 }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sharer
+
+import "time"
+
+// A seat is a tenant's place on one GPU, with its account. Amounts are
+// nanoseconds of that GPU's time.
+//
+// The account is kept as in weighted fair queueing. While a GPU is used, each
+// competitor is due a part of that time by weight, and the user is charged all
+// of it; lag is what one is owed, and negative when one is ahead. The lags of
+// the competitors add up to nothing: nobody is owed what nobody has had. So who
+// is alone is owed nothing, and time that others left idle is not held against
+// its user later.
+//
+// Who is not competing is due its guarantee in real time, up to the bank: a
+// debt is worked off, and a little is saved to be served at once on waking. When
+// it joins, the others owe it what it saved.
+type seat struct {
+	tenant    *tenant
+	gpu       *device
+	guarantee float64 // part of the GPU's time, 0 to 1
+	weight    float64 // the same, but never 0: a guest's part of what is idle
+	limit     float64 // the most, with what is borrowed; 1 is no limit
+	bank      float64
+
+	competing bool
+	lag       float64
+	room      float64 // under limit: may have the GPU while this is not negative
+	own       float64 // of the guarantee, not yet used; tells own time from borrowed
+}
+
+// device is a GPU with who competes for it and who has it.
+type device struct {
+	name  string
+	seats []*seat  // in the order of the tenants
+	held  []*lease // not drained, oldest first; all but the last two are forced
+	taken bool     // while scheduling: given or promised to somebody
+}
+
+// user is the lease that the GPU works for, forced ones aside: the oldest, since
+// a lease granted early waits for the one before it.
+func (g *device) user() *lease {
+	for _, l := range g.held {
+		if !l.forced {
+			return l
+		}
+	}
+	return nil
+}
+
+// charges reports whether time on g is charged to l now.
+func (g *device) charges(l *lease) bool { return l.forced || l == g.user() }
+
+// advance brings the accounts on g forward by d, in which nothing changed.
+func (g *device) advance(d time.Duration) {
+	dt := float64(d)
+	weight, sold := 0.0, 0.0
+	for _, s := range g.seats {
+		if s.competing {
+			weight += s.weight
+		}
+		if s.charged() && s.competing {
+			sold += dt
+		}
+	}
+	borrowed := 0.0
+	for _, s := range g.seats {
+		used := 0.0
+		if s.charged() {
+			used = dt
+		}
+		if s.competing {
+			s.lag += sold*s.weight/weight - used
+		} else if s.lag < s.bank {
+			s.lag = min(s.bank, s.lag+s.guarantee*dt)
+		}
+		borrowed += s.meter(dt, used)
+	}
+	g.lend(borrowed)
+}
+
+// charged reports whether the seat's tenant has the GPU at its own cost.
+func (s *seat) charged() bool {
+	l := s.tenant.lease
+	return l != nil && l.on(s) && s.gpu.charges(l)
+}
+
+// meter keeps the cap and the totals, and returns how much of what was used is
+// borrowed.
+func (s *seat) meter(dt, used float64) (borrowed float64) {
+	t := s.tenant
+	if s.limit < 1 {
+		s.room += s.limit*dt - used
+		if !t.want && t.lease == nil {
+			s.room = min(s.room, s.bank)
+		}
+	}
+	s.own += s.guarantee*dt - used
+	if s.own < 0 {
+		borrowed, s.own = -s.own, 0
+	}
+	if !t.waiting() {
+		s.own = min(s.own, s.bank)
+	}
+	if t.lease == nil || !t.lease.empty {
+		t.stat.Used += time.Duration(used)
+		t.stat.Borrowed += time.Duration(borrowed)
+	}
+	t.stat.Guaranteed += time.Duration(s.guarantee * dt)
+	return borrowed
+}
+
+// lend books what was borrowed to those who left it, by guarantee; what nobody
+// holds is lent first by nobody.
+func (g *device) lend(borrowed float64) {
+	if borrowed == 0 {
+		return
+	}
+	held, idle := 0.0, 0.0
+	for _, s := range g.seats {
+		held += s.guarantee
+		if !s.competing {
+			idle += s.guarantee
+		}
+	}
+	spare := max(0, 1-held) + idle
+	for _, s := range g.seats {
+		if !s.competing && s.tenant.Lend {
+			s.tenant.stat.Lent += time.Duration(borrowed * s.guarantee / spare)
+		}
+	}
+}
+
+// join makes s a competitor. Those who were there owe it what it saved, or are
+// owed its debt.
+func (s *seat) join() {
+	if s.competing {
+		return
+	}
+	if !s.gpu.pay(-s.lag) {
+		s.lag = 0
+	}
+	s.competing = true
+}
+
+// leave undoes join: what s was owed is no longer anybody's debt.
+func (s *seat) leave() {
+	if !s.competing {
+		return
+	}
+	s.competing = false
+	s.gpu.pay(s.lag)
+	s.lag = min(s.lag, s.bank)
+	if rest := s.gpu.competitors(); len(rest) == 1 {
+		rest[0].lag = 0
+	}
+}
+
+// pay spreads an amount over the competitors by weight; false when there is none.
+func (g *device) pay(amount float64) bool {
+	all := g.competitors()
+	weight := 0.0
+	for _, s := range all {
+		weight += s.weight
+	}
+	for _, s := range all {
+		s.lag += amount * s.weight / weight
+	}
+	return len(all) > 0
+}
+
+func (g *device) competitors() []*seat {
+	var all []*seat
+	for _, s := range g.seats {
+		if s.competing {
+			all = append(all, s)
+		}
+	}
+	return all
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sharer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// decide does what is due at a.now and returns it.
+func (a *Arbiter) decide() []Action {
+	a.expire()
+	a.compete()
+	for _, g := range a.devices {
+		g.taken = false
+	}
+	queue := a.queue()
+	a.extend(queue)
+	for _, t := range queue {
+		a.serve(t)
+	}
+	a.compete()
+	return a.actions
+}
+
+// expire ends leases whose time is up and forces those that stay too long.
+func (a *Arbiter) expire() {
+	for _, t := range a.tenants {
+		l := t.lease
+		if l == nil || l.forced {
+			continue
+		}
+		if a.now >= l.until {
+			l.ended = true
+		}
+		switch {
+		case l.empty && l.ended:
+			l.drop()
+		case l.ended && a.now >= l.deadline(a.config):
+			l.forced = true
+			t.stat.Forced++
+			a.act(Recall, l, Forced)
+		}
+	}
+	a.forget()
+}
+
+// compete brings up to date who competes for each GPU: who has it, who wants it,
+// and who keeps it from others; the last two only when it is their due.
+func (a *Arbiter) compete() {
+	for _, t := range a.tenants {
+		competing := t.lease != nil || t.due()
+		for _, s := range t.seats {
+			if competing {
+				s.join()
+			} else {
+				s.leave()
+			}
+		}
+	}
+}
+
+// queue returns who is to be served, in this order: the furthest behind its
+// share first.
+func (a *Arbiter) queue() []*tenant {
+	var queue []*tenant
+	for _, t := range a.tenants {
+		if t.due() {
+			queue = append(queue, t)
+		}
+	}
+	slices.SortStableFunc(queue, func(x, y *tenant) int {
+		return cmp.Or(cmp.Compare(y.behind(), x.behind()), cmp.Compare(x.since, y.since))
+	})
+	return queue
+}
+
+// behind is how far t is behind its share, in nanoseconds per weight, on the GPU
+// where it is least so: a tenant with several GPUs runs when it is due on all of
+// them. GPUs that nobody else competes for do not count.
+func (t *tenant) behind() float64 {
+	least, found := 0.0, false
+	for _, s := range t.seats {
+		if len(s.gpu.competitors()) < 2 {
+			continue
+		}
+		if b := s.lag / s.weight; !found || b < least {
+			least, found = b, true
+		}
+	}
+	return least
+}
+
+// extend moves the end of leases that are about to run out, where nobody in the
+// queue is further behind.
+func (a *Arbiter) extend(queue []*tenant) {
+	for _, t := range a.tenants {
+		l := t.lease
+		if l == nil || l.ended || l.empty || t.removed || a.now < l.until.Add(-a.config.Lead) || t.capped() {
+			continue
+		}
+		length, why := 4*a.config.Quantum, Alone
+		for _, w := range queue {
+			if !w.meets(t) {
+				continue
+			}
+			length, why = a.quantum(t), StillFirst
+			if w.behind() >= t.behind() {
+				length = 0
+				break
+			}
+		}
+		if length > 0 {
+			l.given, l.until, l.kind = a.now, l.until.Add(length), t.kind(a.config)
+			a.act(Extend, l, why)
+		}
+	}
+}
+
+// meets reports whether two tenants have a GPU in common.
+func (t *tenant) meets(u *tenant) bool {
+	return slices.ContainsFunc(t.seats, func(s *seat) bool {
+		return slices.ContainsFunc(u.seats, func(v *seat) bool { return v.gpu == s.gpu })
+	})
+}
+
+// serve gives t a lease if all of its GPUs are free. Otherwise it keeps those
+// that are for it, and takes back the others from who is ahead. Whoever comes
+// first in the queue has its GPUs in the end, since none of them is given to
+// anybody else: no deadlock, no starvation.
+func (a *Arbiter) serve(t *tenant) {
+	if slices.ContainsFunc(t.seats, func(s *seat) bool { return s.gpu.taken }) {
+		return
+	}
+	free := true
+	for _, s := range t.seats {
+		s.gpu.taken = true
+		free = free && s.gpu.free(a.now, a.config.Handover)
+	}
+	switch {
+	case free:
+		a.grant(t)
+	case t.want:
+		a.reclaim(t)
+	}
+}
+
+// reclaim recalls leases that stand in t's way, of tenants that are ahead while
+// t is owed time. A lease that was given when t already waited was weighed
+// against t then, and is left to run out.
+func (a *Arbiter) reclaim(t *tenant) {
+	for _, s := range t.seats {
+		for _, l := range s.gpu.held {
+			if l.ended || l.empty || l.given > t.since || s.lag <= 0 {
+				continue
+			}
+			i := slices.IndexFunc(l.seats, func(x *seat) bool { return x.gpu == s.gpu })
+			if l.seats[i].lag < 0 {
+				l.end(a.now)
+				a.act(Recall, l, WakingOwner)
+			}
+		}
+	}
+}
+
+// grant gives t a lease; an empty one when it only keeps others out.
+func (a *Arbiter) grant(t *tenant) {
+	begin := a.now
+	for _, s := range t.seats {
+		if u := s.gpu.user(); u != nil {
+			begin = max(begin, u.done)
+		}
+	}
+	l := &lease{
+		tenant: t, seats: t.seats, kind: t.kind(a.config), granted: a.now, given: a.now,
+		until: begin.Add(a.quantum(t)), empty: !t.want,
+	}
+	for _, s := range t.seats {
+		s.gpu.held = append(s.gpu.held, l)
+	}
+	t.lease = l
+	if l.empty {
+		return
+	}
+	a.leases++
+	l.number = a.leases
+	why := Turn
+	if t.owed {
+		why = Reclaimed
+		t.stat.reclaimed(begin.Sub(t.since))
+	}
+	t.want = false
+	t.stat.Leases++
+	a.act(Grant, l, why)
+}
+
+// quantum is the length of a lease of t among those who compete with it.
+func (a *Arbiter) quantum(t *tenant) time.Duration {
+	n := 1
+	for _, s := range t.seats {
+		n = max(n, len(s.gpu.competitors()))
+	}
+	return a.config.quantum(n)
+}
+
+// kind tells whether the next lease of t is within its guarantee: whether at
+// least half of a shortest lease is left of it, or of its bank.
+func (t *tenant) kind(c Config) Kind {
+	for _, s := range t.seats {
+		if s.own < min(s.bank, float64(c.MinLease))/2 || s.guarantee == 0 {
+			return Borrowed
+		}
+	}
+	return Own
+}
+
+// Next returns when Tick must be called at the latest; false when nothing is due
+// unless something happens.
+func (a *Arbiter) Next() (Instant, bool) {
+	next, found := Instant(0), false
+	at := func(when Instant) {
+		if when > a.now && (!found || when < next) {
+			next, found = when, true
+		}
+	}
+	for _, t := range a.tenants {
+		if l := t.lease; l != nil && !l.forced {
+			if !l.ended && !l.empty {
+				at(l.until.Add(-a.config.Lead))
+			}
+			if !l.ended {
+				at(l.until)
+			} else {
+				at(l.deadline(a.config))
+			}
+			if l.closing {
+				at(l.done.Add(-a.config.Handover))
+			}
+		}
+		for _, s := range t.seats {
+			switch {
+			case t.waiting() && s.limit > 0 && s.room < 0:
+				at(a.now.Add(time.Duration(-s.room/s.limit) + 1))
+			case t.reserves() && s.guarantee > 0 && s.lag < 0:
+				at(a.now.Add(time.Duration(-s.lag/s.guarantee) + 1))
+			}
+		}
+	}
+	return next, found
+}

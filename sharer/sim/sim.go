@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"time"
+
+	"aipub.io/aipub/sharer"
+)
+
+// Config are the model's times. A zero field means the default.
+type Config struct {
+	Arbiter sharer.Config
+	// Window is the predicted GPU time that a process keeps in flight. Default 2 ms.
+	Window time.Duration
+	// Message is how long word takes between a process and the arbiter, each way,
+	// give or take half of it. Default 60 µs.
+	Message time.Duration
+	// Misprediction is how far off the predicted end of the work in flight is, at
+	// most, in parts of what is left. Default 0.1.
+	Misprediction float64
+	// Ungated lets everybody launch at any time: a GPU without a sharer.
+	Ungated bool
+	Seed    uint64
+}
+
+// Job is a tenant and what its processes run.
+type Job struct {
+	sharer.Tenant
+	Programs []Program
+}
+
+// Sim is one node in virtual time, at instant 0 when new.
+type Sim struct {
+	config  Config
+	arbiter *sharer.Arbiter
+	random  *rand.Rand
+	now     sharer.Instant
+	events  events
+	order   uint64
+	tick    sharer.Instant // the next Tick, 0 when none is due
+	gpus    map[string]*gpu
+	tenants map[sharer.TenantID]*tenant
+	jobs    []*tenant
+	// Observe, when set, sees every answer of the arbiter.
+	Observe func(now sharer.Instant, actions []sharer.Action)
+}
+
+// New makes a node with these jobs.
+func New(c Config, jobs []Job) *Sim {
+	if c.Window == 0 {
+		c.Window = 2 * time.Millisecond
+	}
+	if c.Message == 0 {
+		c.Message = 60 * time.Microsecond
+	}
+	if c.Misprediction == 0 {
+		c.Misprediction = 0.1
+	}
+	s := &Sim{
+		config: c, arbiter: sharer.New(c.Arbiter), random: rand.New(rand.NewPCG(c.Seed, 1)),
+		gpus: map[string]*gpu{}, tenants: map[sharer.TenantID]*tenant{},
+	}
+	var set []sharer.Tenant
+	for _, j := range jobs {
+		t := &tenant{sim: s, Tenant: j.Tenant, Usage: Usage{busy: map[string][]time.Duration{}}}
+		for _, leg := range j.Legs {
+			if s.gpus[leg.GPU] == nil {
+				s.gpus[leg.GPU] = &gpu{name: leg.GPU}
+			}
+			t.gpus = append(t.gpus, s.gpus[leg.GPU])
+		}
+		for _, p := range j.Programs {
+			t.processes = append(t.processes, &process{tenant: t, program: p})
+		}
+		s.tenants[j.ID] = t
+		s.jobs = append(s.jobs, t)
+		set = append(set, j.Tenant)
+	}
+	s.tell(func() []sharer.Action { return s.arbiter.Set(s.now, set) })
+	for _, t := range s.jobs {
+		for _, p := range t.processes {
+			s.at(0, p.pump)
+		}
+	}
+	return s
+}
+
+// Run lets virtual time pass.
+func (s *Sim) Run(d time.Duration) {
+	end := s.now.Add(d)
+	for len(s.events) > 0 && s.events[0].at <= end {
+		e := heap.Pop(&s.events).(event)
+		s.now = e.at
+		e.do()
+	}
+	s.now = end
+}
+
+// Now is the virtual time.
+func (s *Sim) Now() sharer.Instant { return s.now }
+
+// Arbiter is the one at work.
+func (s *Sim) Arbiter() *sharer.Arbiter { return s.arbiter }
+
+// Usage is what a tenant had so far; nil for one that does not exist.
+func (s *Sim) Usage(id sharer.TenantID) *Usage {
+	if t := s.tenants[id]; t != nil {
+		return &t.Usage
+	}
+	return nil
+}
+
+// Update changes the set of tenants in the arbiter, for tenants of this node.
+func (s *Sim) Update(set []sharer.Tenant) {
+	s.tell(func() []sharer.Action { return s.arbiter.Set(s.now, set) })
+}
+
+// tell gives the arbiter an event and carries out what it answers.
+func (s *Sim) tell(event func() []sharer.Action) {
+	actions := event()
+	if s.Observe != nil {
+		s.Observe(s.now, actions)
+	}
+	for _, x := range actions {
+		t := s.tenants[x.Tenant]
+		switch x.Do {
+		case sharer.Grant:
+			s.after(s.message(), func() { t.granted(x) })
+		case sharer.Extend:
+			// The end stands in shared memory; nobody need be told.
+			t.extended(x)
+		case sharer.Recall:
+			s.after(s.message(), func() { t.recalled(x) })
+		}
+	}
+	if next, ok := s.arbiter.Next(); ok && (s.tick == 0 || next < s.tick) {
+		s.tick = next
+		s.at(next, func() {
+			if s.tick == next {
+				s.tick = 0
+				s.tell(func() []sharer.Action { return s.arbiter.Tick(s.now) })
+			}
+		})
+	}
+}
+
+// say sends word to the arbiter.
+func (s *Sim) say(event func() []sharer.Action) {
+	s.after(s.message(), func() { s.tell(event) })
+}
+
+func (s *Sim) message() time.Duration {
+	return time.Duration(float64(s.config.Message) * (0.5 + s.random.Float64()))
+}
+
+func (s *Sim) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
+
+func (s *Sim) at(when sharer.Instant, do func()) {
+	s.order++
+	heap.Push(&s.events, event{max(when, s.now), s.order, do})
+}
+
+type event struct {
+	at    sharer.Instant
+	order uint64
+	do    func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].order < e[j].order
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"aipub.io/aipub/sharer"
+)
+
+// gpu works off commands one after the other.
+type gpu struct {
+	name string
+	free sharer.Instant // when all that was issued is done
+}
+
+// run issues a command and returns when it runs.
+func (g *gpu) run(now sharer.Instant, length time.Duration) (start, end sharer.Instant) {
+	start = max(now, g.free)
+	g.free = start.Add(length)
+	return start, g.free
+}
+
+// tenant is a container: its processes, and the lease as they see it.
+type tenant struct {
+	sharer.Tenant
+	Usage
+	sim       *Sim
+	gpus      []*gpu
+	processes []*process
+
+	lease    uint64
+	until    sharer.Instant
+	open     bool // work may be issued
+	draining bool // shut, with work in flight
+	wanted   bool // Want was said and not answered
+	inflight int
+	done     sharer.Instant // when all that was issued is done
+	used     time.Duration  // under the lease
+	idle     uint64         // counts launches, to see whether one came since
+}
+
+func (t *tenant) granted(x sharer.Action) {
+	if t.draining {
+		return
+	}
+	t.lease, t.until, t.open, t.wanted, t.used = x.Lease, x.Until, true, false, 0
+	t.watch()
+	for _, p := range t.processes {
+		p.pump()
+	}
+	t.rest()
+}
+
+func (t *tenant) extended(x sharer.Action) {
+	if t.lease == x.Lease {
+		t.until = x.Until
+	}
+}
+
+func (t *tenant) recalled(x sharer.Action) {
+	if t.lease == x.Lease {
+		t.shut()
+	}
+}
+
+// watch shuts the gate when the lease runs out.
+func (t *tenant) watch() {
+	lease := t.lease
+	t.sim.at(t.until, func() {
+		switch {
+		case t.lease != lease || !t.open:
+		case t.sim.now < t.until:
+			t.watch()
+		default:
+			t.shut()
+		}
+	})
+}
+
+// shut closes the gate: nothing more is issued under this lease.
+func (t *tenant) shut() {
+	if !t.open {
+		return
+	}
+	t.open = false
+	if t.inflight == 0 {
+		t.drained()
+		return
+	}
+	t.draining = true
+	s, lease := t.sim, t.lease
+	left := float64(t.done.Sub(s.now)) * (1 + s.config.Misprediction*(2*s.random.Float64()-1))
+	done := s.now.Add(time.Duration(left))
+	s.say(func() []sharer.Action { return s.arbiter.Closing(s.now, t.ID, lease, done) })
+}
+
+func (t *tenant) drained() {
+	t.draining = false
+	wants := slices.ContainsFunc(t.processes, (*process).waits)
+	t.wanted = wants
+	s, lease, used := t.sim, t.lease, t.used
+	s.say(func() []sharer.Action { return s.arbiter.Drained(s.now, t.ID, lease, used, wants) })
+}
+
+// rest gives an idle lease back after a while.
+func (t *tenant) rest() {
+	if !t.open || t.inflight > 0 {
+		return
+	}
+	lease, idle := t.lease, t.idle
+	t.sim.after(t.sim.arbiter.Linger(), func() {
+		if t.open && t.lease == lease && t.idle == idle && t.inflight == 0 {
+			t.shut()
+		}
+	})
+}
+
+// ask says that work waits, once.
+func (t *tenant) ask() {
+	if t.wanted || t.draining {
+		return
+	}
+	t.wanted = true
+	s := t.sim
+	s.say(func() []sharer.Action { return s.arbiter.Want(s.now, t.ID) })
+}
+
+// launch issues a command on all GPUs of the tenant and returns when it started
+// and when it is done.
+func (t *tenant) launch(length time.Duration) (start, end sharer.Instant) {
+	t.idle++
+	t.inflight++
+	for _, g := range t.gpus {
+		from, to := g.run(t.sim.now, length)
+		t.Usage.add(g.name, from, to)
+		start, end = max(start, from), max(end, to)
+	}
+	t.done = max(t.done, end)
+	t.used += length
+	return start, end
+}
+
+// completed is called when a command is done.
+func (t *tenant) completed() {
+	t.inflight--
+	if t.inflight > 0 {
+		return
+	}
+	if t.draining {
+		t.drained()
+		return
+	}
+	t.rest()
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package socket
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// procFS reads processes from the host's /proc, or from a tree like it.
+type procFS string
+
+// self is what /proc says a process is in its own PID namespace: what its
+// library writes into its slot.
+func (fs procFS) self(pid int) (identity, error) {
+	status, err := fs.read(pid, "status")
+	if err != nil {
+		return identity{}, err
+	}
+	owner, err := innermostPID(status)
+	if err != nil {
+		return identity{}, fmt.Errorf("read process %d: %w", pid, err)
+	}
+	stat, err := fs.read(pid, "stat")
+	if err != nil {
+		return identity{}, err
+	}
+	start, err := startTime(stat)
+	if err != nil {
+		return identity{}, fmt.Errorf("read process %d: %w", pid, err)
+	}
+	return identity{owner, start}, nil
+}
+
+func (fs procFS) read(pid int, file string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(string(fs), strconv.Itoa(pid), file))
+}
+
+// pids lists all processes.
+func (fs procFS) pids() ([]int, error) {
+	dir, err := os.Open(string(fs))
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// innermostPID is the last number of NSpid in /proc/PID/status: the PID in the
+// process's own namespace. proc(5).
+func innermostPID(status []byte) (uint64, error) {
+	_, rest, found := bytes.Cut(status, []byte("\nNSpid:"))
+	if !found {
+		return 0, errors.New("parse status: no NSpid")
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	fields := bytes.Fields(line)
+	if len(fields) == 0 {
+		return 0, errors.New("parse status: NSpid is empty")
+	}
+	return strconv.ParseUint(string(fields[len(fields)-1]), 10, 64)
+}
+
+// startTime is field 22 of /proc/PID/stat. Field 2, the command's name, stands
+// in parentheses and may have any characters, parentheses too. proc(5).
+func startTime(stat []byte) (uint64, error) {
+	end := bytes.LastIndexByte(stat, ')')
+	fields := bytes.Fields(stat[end+1:])
+	const index = 22 - 3 // the first field after the name is number 3
+	if end < 0 || len(fields) <= index {
+		return 0, errors.New("parse stat: too short")
+	}
+	return strconv.ParseUint(string(fields[index]), 10, 64)
+}
+
+// mapped reports whether a process has the file mapped.
+func (fs procFS) mapped(pid int, file fileID) bool {
+	maps, err := fs.read(pid, "maps")
+	if err != nil {
+		return false
+	}
+	for line := range bytes.Lines(maps) {
+		// address perms offset dev inode path
+		f := bytes.Fields(line)
+		if len(f) >= 5 && string(f[3]) == file.dev && string(f[4]) == file.inode {
+			return true
+		}
+	}
+	return false
+}
+
+// fileID names a file as /proc/PID/maps does.
+type fileID struct{ dev, inode string }
+
+func identify(f *os.File) (fileID, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return fileID{}, fmt.Errorf("stat %s: %w", f.Name(), err)
+	}
+	return fileID{
+		dev:   fmt.Sprintf("%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev)),
+		inode: strconv.FormatUint(st.Ino, 10),
+	}, nil
+}
+
+// peer is the process at the other end of a connection, pinned by a pidfd: as
+// long as the pidfd does not say that it is dead, pid is that process.
+type peer struct {
+	pid, pidfd int
+}
+
+// peerOf asks the kernel who connected.
+func peerOf(conn int) (peer, error) {
+	cred, err := unix.GetsockoptUcred(conn, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return peer{}, fmt.Errorf("get peer: %w", err)
+	}
+	if cred.Pid <= 0 {
+		return peer{}, errors.New("get peer: it is in no PID namespace that this one sees")
+	}
+	pid := int(cred.Pid)
+	if fd, err := unix.GetsockoptInt(conn, unix.SOL_SOCKET, unix.SO_PEERPIDFD); err == nil {
+		unix.CloseOnExec(fd)
+		return peer{pid, fd}, nil
+	}
+	// Before Linux 6.5. If the PID was used again in the meantime, the start time
+	// in the Hello tells.
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return peer{}, fmt.Errorf("open pidfd of %d: %w", pid, err)
+	}
+	return peer{pid, fd}, nil
+}
+
+func (p peer) close() { _ = unix.Close(p.pidfd) }
+
+// dead reports whether the process has ended.
+func (p peer) dead() bool {
+	fds := []unix.PollFd{{Fd: int32(p.pidfd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n == 1
+}

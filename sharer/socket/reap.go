@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package socket
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aipub.io/aipub/gpu"
+)
+
+// A stranger is a slot that is taken and whose owner has not said Hello to this
+// agent: it is about to, it did to an agent before, or it is dead.
+type stranger struct {
+	slice gpu.SliceID
+	slot  int
+	id    identity
+	file  fileID // of the page, which its process has mapped
+}
+
+// reap looks after strangers and damaged pages until ctx ends. It reads /proc
+// without the server's lock, and only if there are strangers.
+func (s *Server) reap(ctx context.Context) {
+	ticker := time.NewTicker(s.config.Reap)
+	defer ticker.Stop()
+	for {
+		s.reapOnce()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *Server) reapOnce() {
+	strangers := s.strangers()
+	found := map[stranger]peer{}
+	complete := true
+	if len(strangers) > 0 {
+		found, complete = s.search(strangers)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range strangers {
+		p, alive := found[st]
+		s.settle(st, p, alive, complete)
+	}
+	for _, sl := range s.slices {
+		s.removeIfLeft(sl)
+	}
+}
+
+// strangers lists them, and repairs the pages on the way.
+func (s *Server) strangers() []stranger {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []stranger
+	for _, sl := range s.slices {
+		damaged, err := sl.dir.page.repair()
+		if damaged || err != nil {
+			sl.damage++
+			s.config.Log.Warn("a container damaged its page", "slice", sl.ID, "err", err)
+		}
+		ids, err := sl.dir.page.identities()
+		if err != nil {
+			continue
+		}
+		for slot, id := range ids {
+			if id.owner != 0 && sl.members[slot] == nil {
+				all = append(all, stranger{sl.ID, slot, id, sl.file})
+			}
+		}
+	}
+	return all
+}
+
+// search looks for the strangers' processes: the PID in their namespace, the
+// start time (unless the process had no time to write it), and the page mapped.
+// The last tells containers apart, and processes that have called exec since.
+// complete is false when /proc could not be read: then nobody is dead.
+func (s *Server) search(strangers []stranger) (found map[stranger]peer, complete bool) {
+	pids, err := s.proc.pids()
+	if err != nil {
+		s.config.Log.Error("cannot look for processes", "err", err)
+		return nil, false
+	}
+	found = map[stranger]peer{}
+	byOwner := map[uint64][]stranger{}
+	for _, st := range strangers {
+		byOwner[st.id.owner] = append(byOwner[st.id.owner], st)
+	}
+	for _, pid := range pids {
+		id, err := s.proc.self(pid)
+		if err != nil {
+			continue // it ended just now
+		}
+		for _, st := range byOwner[id.owner] {
+			if _, twice := found[st]; twice || st.id.start != 0 && st.id.start != id.start || !s.proc.mapped(pid, st.file) {
+				continue
+			}
+			fd, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				continue
+			}
+			found[st] = peer{pid, fd}
+		}
+	}
+	return found, true
+}
+
+// settle makes a stranger that lives a member, and clears the slot of one that
+// does not.
+func (s *Server) settle(st stranger, p peer, alive, complete bool) {
+	sl := s.slices[st.slice]
+	known := sl == nil || sl.members[st.slot] != nil
+	switch {
+	case alive && (known || st.id.start == 0 || p.dead()):
+		p.close()
+	case alive && sl.memberOf(p.pid) != nil:
+		// It has another slot: this one is from before it called exec.
+		p.close()
+		_ = sl.dir.page.free(st.slot, st.id)
+	case alive:
+		_, _ = s.join(sl, st.slot, st.id, p)
+	case !known && complete:
+		if err := sl.dir.page.free(st.slot, st.id); err == nil {
+			s.notify()
+		}
+	}
+}

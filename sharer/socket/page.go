@@ -3,7 +3,6 @@
 package socket
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -20,20 +19,13 @@ type page struct {
 	w    *wire.Page
 }
 
-// errPageFault is that the container cut the page's file short.
-var errPageFault = errors.New("access page: memory is not backed by its file")
-
 // access runs f with the page. An access to memory that the container has cut
 // off is an error instead of the end of this process; f may have run in part.
 func (p page) access(f func(w *wire.Page)) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case interface{ Addr() uintptr }: // a runtime.Error of a memory fault
-			err = errPageFault
-		default:
-			panic(r)
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("access page: %v", fault)
 		}
 	}()
 	f(p.w)

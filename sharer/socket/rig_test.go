@@ -5,6 +5,7 @@ package socket_test
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -51,6 +52,7 @@ func TestMain(m *testing.M) {
 type rig struct {
 	testing.TB
 	root   string
+	guard  string // the file in which the clients count who is at work
 	config socket.Config
 	*socket.Server
 	stop func()
@@ -65,7 +67,11 @@ func newRig(t testing.TB, change ...func(*socket.Config)) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
-	r := &rig{TB: t, root: root, config: socket.Config{Root: root, Reap: 20 * time.Millisecond}}
+	r := &rig{TB: t, root: root, guard: filepath.Join(root, "guard")}
+	r.config = socket.Config{Root: root, Reap: 20 * time.Millisecond}
+	if err := os.WriteFile(r.guard, make([]byte, 8), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range change {
 		f(&r.config)
 	}
@@ -138,6 +144,16 @@ func (r *rig) grant(id string) wire.Grant {
 	return *(*wire.Grant)(mapped(r, f, wire.GrantSize))
 }
 
+// overlaps is how often a client came to work while another was at it.
+func (r *rig) overlaps() uint32 {
+	r.Helper()
+	b, err := os.ReadFile(r.guard)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return binary.NativeEndian.Uint32(b[4:])
+}
+
 func (r *rig) slice(id string) socket.SliceView {
 	r.Helper()
 	for _, sl := range r.View().Slices {
@@ -185,7 +201,7 @@ func (r *rig) client(id string, steps ...string) *client {
 	if err != nil {
 		r.Fatal(err)
 	}
-	c := &client{r: r, cmd: exec.Command(binary, r.dir(id))}
+	c := &client{r: r, cmd: exec.Command(binary, r.dir(id), r.guard)}
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		r.Fatal(err)
 	}

@@ -3,7 +3,10 @@
 /*
  * A process of a slice for the tests, without CUDA: it does the steps of the
  * protocol that it reads from its standard input, one a line, and answers each
- * with one line. Usage: client DIRECTORY
+ * with one line. Usage: client DIRECTORY [FILE]
+ *
+ * FILE has two words that clients of several slices share: how many are at work
+ * now, and how often one came to work and found another there.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,6 +31,7 @@ static struct aipub_slot *slot;
 static char dir[96];
 static int conn = -1;
 static uint32_t index_of_slot;
+static uint32_t alone[2], *at_work = alone; /* at work now; found another there */
 
 #define load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
@@ -40,7 +44,7 @@ static uint64_t now(void) {
 
 static void *map(const char *name, size_t size, int writable) {
   char path[128];
-  snprintf(path, sizeof path, "%s/%s", dir, name);
+  snprintf(path, sizeof path, "%s%s", *name == '/' ? "" : dir, name);
   int fd = open(path, writable ? O_RDWR : O_RDONLY);
   void *p = mmap(NULL, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
   if (fd < 0 || p == MAP_FAILED) {
@@ -130,8 +134,11 @@ static void work(int n, int us) {
     } while (load(&grant->turn) != turn || load(&grant->lease_kind) == AIPUB_LEASE_NONE);
     store(&slot->waiting, 0);
     printf("%llu ", (unsigned long long)(now() - from) / 1000);
+    if (__atomic_fetch_add(&at_work[0], 1, __ATOMIC_SEQ_CST) != 0)
+      __atomic_fetch_add(&at_work[1], 1, __ATOMIC_SEQ_CST);
     if (us > 0)
       usleep((useconds_t)us);
+    __atomic_fetch_sub(&at_work[0], 1, __ATOMIC_SEQ_CST);
     slot->launches++;
     store(&slot->busy_turn, 0);
     tell(AIPUB_DRAINED, turn, (uint64_t)us * 1000, 0);
@@ -194,7 +201,18 @@ static void step(const char *verb, long a, long b) {
   else if (IS("commit")) store(&slot->committed_bytes, (uint64_t)a);
   else if (IS("closing")) rc = tell(AIPUB_CLOSING, load(&slot->busy_turn), now() + (uint64_t)a * 1000, 0);
   else if (IS("drained")) rc = tell(AIPUB_DRAINED, load(&grant->turn), (uint64_t)b * 1000, (uint64_t)a);
-  else if (IS("truncate")) {
+  else if (IS("exec")) {
+    close(conn);
+    execl("/proc/self/exe", "client", dir, NULL);
+  } else if (IS("flood")) {
+    for (long i = 0; i < a; i++)
+      tell(AIPUB_WANT, 0, 0, 0);
+  } else if (IS("strangers")) { /* so many connections that say nothing */
+    for (long i = 0; i < a; i++) {
+      conn = -1;
+      join();
+    }
+  } else if (IS("truncate")) {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", dir, AIPUB_PAGE_FILE);
     rc = truncate(path, a);
@@ -204,11 +222,13 @@ static void step(const char *verb, long a, long b) {
 
 int main(int argc, char **argv) {
   char line[256];
-  if (argc != 2)
+  if (argc != 2 && argc != 3)
     return 2;
-  snprintf(dir, sizeof dir, "%s", argv[1]);
+  snprintf(dir, sizeof dir, "%s/", argv[1]);
   grant = map(AIPUB_GRANT_FILE, sizeof *grant, 0);
   page = map(AIPUB_PAGE_FILE, sizeof *page, 1);
+  if (argc == 3)
+    at_work = map(argv[2], sizeof alone, 1);
   setvbuf(stdout, NULL, _IOLBF, 0);
   while (fgets(line, sizeof line, stdin)) {
     char verb[32] = "";

@@ -21,6 +21,9 @@ void gs_machine_defaults(struct gs_machine_spec *m) {
     strcpy(m->name, "simulated");
     strcpy(m->driver_version, "580.95.05");
     m->cuda_version = 13000;
+    m->quantum_us = 2000;
+    m->switch_us = 50;
+    m->context_mib = 400;
 }
 
 static int yes_no(struct gs_reader *r, const char *key, const char *value, uint32_t *out) {
@@ -38,6 +41,29 @@ static int version_text(struct gs_reader *r, const char *key, const char *value,
     return 0;
 }
 
+static int whole_number(struct gs_reader *r, const char *key, const char *value, uint32_t least, uint32_t most,
+                        uint32_t *out) {
+    char *end;
+    unsigned long n = strtoul(value, &end, 10);
+    if (!*value || *value == '-' || *end || n < least || n > most)
+        return gs_bad(r, "%s = \"%s\": write a whole number from %u to %u", key, value, least, most);
+    *out = (uint32_t)n;
+    return 0;
+}
+
+// set_execution_key reads what decides how contexts share a GPU; 1: no such key.
+static int set_execution_key(struct gs_reader *r, const char *key, const char *value) {
+    struct gs_machine_spec *m = &r->d->machine;
+    if (!strcmp(key, "quantum-us")) return whole_number(r, key, value, 1, 1000000, &m->quantum_us);
+    if (!strcmp(key, "switch-us")) return whole_number(r, key, value, 0, 100000, &m->switch_us);
+    if (!strcmp(key, "context-mib")) return whole_number(r, key, value, 0, 16384, &m->context_mib);
+    if (strcmp(key, "contexts")) return 1;
+    if (strcmp(value, "time-sliced") && strcmp(value, "concurrent"))
+        return gs_bad(r, "contexts = \"%s\": allowed are time-sliced and concurrent", value);
+    m->concurrent = !strcmp(value, "concurrent");
+    return 0;
+}
+
 static int set_machine_key(struct gs_reader *r, const char *key, const char *value) {
     struct gs_machine_spec *m = &r->d->machine;
     if (!strcmp(key, "name")) {
@@ -49,11 +75,14 @@ static int set_machine_key(struct gs_reader *r, const char *key, const char *val
     if (!strcmp(key, "driver-version")) return version_text(r, key, value, m->driver_version, sizeof m->driver_version);
     if (!strcmp(key, "nvml-version")) return version_text(r, key, value, m->nvml_version, sizeof m->nvml_version);
     if (!strcmp(key, "require-root")) return yes_no(r, key, value, &m->require_root);
-    if (strcmp(key, "cuda-version"))
+    if (strcmp(key, "cuda-version")) {
+        int done = set_execution_key(r, key, value);
+        if (done <= 0) return done;
         return gs_bad(r,
                       "key \"%s\" is unknown in [machine]: allowed are name, driver-version, nvml-version, "
-                      "cuda-version, require-root",
+                      "cuda-version, require-root, contexts, quantum-us, switch-us, context-mib",
                       key);
+    }
     unsigned major, minor;
     char rest;
     if (sscanf(value, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 || minor > 9)

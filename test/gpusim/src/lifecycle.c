@@ -8,6 +8,7 @@
 
 #include "caps.h"
 #include "events.h"
+#include "exec.h"
 #include "mig.h"
 #include "models.h"
 #include "process.h"
@@ -39,6 +40,7 @@ void gs_power_on(struct gs_machine *m) {
         clear_volatile(&s->gpu[i]);
         gs_caps_sync(s, i);
     }
+    gs_exec_power_on(s);
     memset(s->fault, 0, sizeof s->fault);
     gs_new_uuid(id, "");
     memcpy(s->boot_id, id, 37);

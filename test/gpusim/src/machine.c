@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clients.h"
 #include "lifecycle.h"
 
 const char *gs_default_dir(void) {
@@ -60,6 +61,7 @@ enum gs_open_result gs_machine_open(struct gs_machine *m, const char *dir, char 
     if (map == MAP_FAILED) return refuse(fd, GS_OPEN_ABSENT, why, size, path, strerror(errno));
     close(fd);
     m->s = map;
+    m->clients = gs_clients_open(dir);
     return GS_OPEN_OK;
 }
 

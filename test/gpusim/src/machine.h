@@ -11,6 +11,7 @@
 
 struct gs_machine {
     struct gs_state *s;
+    int clients; // file whose byte locks are the CUDA clients' lives; never closed, see clients.h
     char dir[PATH_MAX];
 };
 

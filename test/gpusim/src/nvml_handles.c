@@ -28,7 +28,7 @@ static void *encode(enum kind kind, uint32_t gpu, unsigned gi, unsigned ci, uint
 
 nvmlReturn_t gs_target_gpu(struct gs_call *c, uint32_t index, struct gs_target *t) {
     if (index >= c->s->machine.gpu_count) return NVML_ERROR_INVALID_ARGUMENT;
-    *t = (struct gs_target){.index = index, .gpu = &c->s->gpu[index]};
+    *t = (struct gs_target){.machine = &c->session->m, .index = index, .gpu = &c->s->gpu[index]};
     t->model = gs_model_find(t->gpu->spec.model);
     return t->gpu->v.lost ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "clients.h"
 #include "nvml_session.h"
 #include "process.h"
 
@@ -12,29 +13,34 @@ static bool visible(const struct gs_target *t, const struct gs_process *p) {
     return t->ci ? gs_process_matches(p, t->gi->id, t->ci->id) : gs_process_matches(p, GS_NONE, GS_NONE);
 }
 
+// pid_of: a CUDA client's pid is told as the asking process sees it.
+static uint32_t pid_of(const struct gs_target *t, const struct gs_process *p) {
+    return p->client ? gs_client_pid(t->machine, p->client - 1) : p->pid;
+}
+
 // list calls put(out, n, process) for each visible client of this kind.
 // INSUFFICIENT_SIZE reports the needed count, as the NULL query does.
 static nvmlReturn_t list(const struct gs_target *t, enum gs_process_kind kind, unsigned int *count, void *out,
-                         void (*put)(void *out, unsigned n, const struct gs_process *p)) {
+                         void (*put)(void *out, unsigned n, const struct gs_process *p, uint32_t pid)) {
     unsigned found = 0, room = count ? *count : 0;
     if (!count || (room && !out)) return NVML_ERROR_INVALID_ARGUMENT;
     for (int i = 0; i < GS_MAX_PROCESSES; i++) {
         const struct gs_process *p = &t->gpu->v.process[i];
         if (p->kind != kind || !visible(t, p)) continue;
-        if (found < room) put(out, found, p);
+        if (found < room) put(out, found, p, pid_of(t, p));
         found++;
     }
     *count = found;
     return found > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-static void put_v1(void *out, unsigned n, const struct gs_process *p) {
-    ((nvmlProcessInfo_v1_t *)out)[n] = (nvmlProcessInfo_v1_t){.pid = p->pid, .usedGpuMemory = p->memory};
+static void put_v1(void *out, unsigned n, const struct gs_process *p, uint32_t pid) {
+    ((nvmlProcessInfo_v1_t *)out)[n] = (nvmlProcessInfo_v1_t){.pid = pid, .usedGpuMemory = p->memory};
 }
 
-static void put_v2(void *out, unsigned n, const struct gs_process *p) {
+static void put_v2(void *out, unsigned n, const struct gs_process *p, uint32_t pid) {
     ((nvmlProcessInfo_t *)out)[n] = (nvmlProcessInfo_t){
-        .pid = p->pid, .usedGpuMemory = p->memory, .gpuInstanceId = p->gi, .computeInstanceId = p->ci};
+        .pid = pid, .usedGpuMemory = p->memory, .gpuInstanceId = p->gi, .computeInstanceId = p->ci};
 }
 
 #define LIST_CALL(name, kind, type, put)                                       \
@@ -79,7 +85,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUti
         if (!visible(&t, p)) continue;
         if (n < room)
             samples[n] = (nvmlProcessUtilizationSample_t){
-                .pid = p->pid, .timeStamp = now, .smUtil = p->sm_percent, .memUtil = mem_percent(&t, p)};
+                .pid = pid_of(&t, p), .timeStamp = now, .smUtil = p->sm_percent, .memUtil = mem_percent(&t, p)};
         n++;
     }
     *count = n;
@@ -99,7 +105,7 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProc
         if (!visible(&t, p)) continue;
         if (n < room)
             info->procUtilArray[n] = (nvmlProcessUtilizationInfo_v1_t){
-                .timeStamp = now, .pid = p->pid, .smUtil = p->sm_percent, .memUtil = mem_percent(&t, p)};
+                .timeStamp = now, .pid = pid_of(&t, p), .smUtil = p->sm_percent, .memUtil = mem_percent(&t, p)};
         n++;
     }
     info->processSamplesCount = n;

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients.h"
+#include "exec.h"
+
 // The only mutable global: which session this process has.
 static struct {
     pthread_mutex_t lock;
@@ -78,6 +81,10 @@ nvmlReturn_t gs_call_enter(struct gs_call *c, enum nvml_call number) {
     *c = (struct gs_call){.session = ses, .s = ses->m.s};
     gs_lock(&ses->m);
     nvmlReturn_t r = gs_call_alive(c) ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+    if (ses->m.s->exec.client_high) {
+        gs_clients_reap(&ses->m);
+        gs_exec_advance(&ses->m);
+    }
     struct gs_fault fault = r == NVML_SUCCESS ? take_fault(c->s, number) : (struct gs_fault){0};
     if (fault.latency_ms) {
         gs_unlock(&ses->m);

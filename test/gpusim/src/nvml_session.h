@@ -57,6 +57,7 @@ bool gs_call_alive(const struct gs_call *c);
 
 // What a device handle means now. gi and ci are NULL for a whole GPU.
 struct gs_target {
+    const struct gs_machine *machine;
     uint32_t index;
     struct gs_gpu *gpu;
     const struct gs_model *model;

@@ -22,7 +22,8 @@ uint64_t gs_process_start_time(uint32_t pid) {
 }
 
 bool gs_process_alive(const struct gs_process *p) {
-    return !p->start_time || gs_process_start_time(p->pid) == p->start_time;
+    // Of CUDA clients, those that are gone have been reaped (clients.h).
+    return p->client || !p->start_time || gs_process_start_time(p->pid) == p->start_time;
 }
 
 bool gs_process_matches(const struct gs_process *p, uint32_t gi, uint32_t ci) {
@@ -42,9 +43,7 @@ uint64_t gs_process_memory(const struct gs_gpu *g, uint32_t gi, uint32_t ci) {
     return sum;
 }
 
-// place_of checks the instance ids against the mode and returns how many
-// bytes its clients may hold together, 0 when there is no such place.
-static uint64_t place_of(const struct gs_gpu *g, uint32_t gi_id, uint32_t ci_id) {
+uint64_t gs_process_room(const struct gs_gpu *g, uint32_t gi_id, uint32_t ci_id) {
     const struct gs_model *m = gs_model_find(g->spec.model);
     if (!g->v.mig_mode)
         return gi_id == GS_NONE && ci_id == GS_NONE ? (uint64_t)(g->spec.memory_mib - m->reserved_mib) << 20 : 0;
@@ -54,13 +53,13 @@ static uint64_t place_of(const struct gs_gpu *g, uint32_t gi_id, uint32_t ci_id)
 }
 
 nvmlReturn_t gs_process_add(struct gs_gpu *g, const struct gs_process *p) {
-    uint64_t room = place_of(g, p->gi, p->ci);
+    uint64_t room = gs_process_room(g, p->gi, p->ci);
     if (!room) return NVML_ERROR_NOT_FOUND;
     struct gs_process *slot = NULL;
     uint64_t held = gs_process_memory(g, p->gi, GS_NONE);
     for (int i = 0; i < GS_MAX_PROCESSES; i++) {
         struct gs_process *q = &g->v.process[i];
-        if (gs_process_matches(q, p->gi, p->ci) && q->pid == p->pid) {
+        if (gs_process_matches(q, p->gi, p->ci) && q->pid == p->pid && q->client == p->client) {
             held -= q->memory;
             slot = q;
             break;
@@ -79,9 +78,25 @@ nvmlReturn_t gs_process_add(struct gs_gpu *g, const struct gs_process *p) {
 nvmlReturn_t gs_process_remove(struct gs_gpu *g, uint32_t pid, uint32_t gi, uint32_t ci) {
     for (int i = 0; i < GS_MAX_PROCESSES; i++) {
         struct gs_process *p = &g->v.process[i];
-        if (!p->used || p->pid != pid || p->gi != gi || p->ci != ci) continue;
+        if (!p->used || p->client || p->pid != pid || p->gi != gi || p->ci != ci) continue;
         p->used = 0;
         return NVML_SUCCESS;
     }
     return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t gs_process_charge(struct gs_gpu *g, uint32_t process, int64_t bytes) {
+    struct gs_process *p = &g->v.process[process];
+    if (bytes > 0 && gs_process_memory(g, p->gi, GS_NONE) + (uint64_t)bytes > gs_process_room(g, p->gi, p->ci))
+        return NVML_ERROR_INSUFFICIENT_RESOURCES;
+    p->memory += (uint64_t)bytes;
+    return NVML_SUCCESS;
+}
+
+int gs_process_find(const struct gs_gpu *g, uint32_t client, uint32_t gi, uint32_t ci) {
+    for (int i = 0; i < GS_MAX_PROCESSES; i++) {
+        const struct gs_process *p = &g->v.process[i];
+        if (p->used && p->client == client + 1 && p->gi == gi && p->ci == ci) return i;
+    }
+    return -1;
 }

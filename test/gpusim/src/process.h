@@ -31,4 +31,13 @@ nvmlReturn_t gs_process_add(struct gs_gpu *g, const struct gs_process *p);
 // gs_process_remove removes a client, NVML_ERROR_NOT_FOUND if there is none.
 nvmlReturn_t gs_process_remove(struct gs_gpu *g, uint32_t pid, uint32_t gi, uint32_t ci);
 
+// gs_process_room is how many bytes the clients of this place may hold
+// together, 0 when there is no such place in the GPU's present mode.
+uint64_t gs_process_room(const struct gs_gpu *g, uint32_t gi, uint32_t ci);
+
+// gs_process_charge changes what a client holds, INSUFFICIENT_RESOURCES when
+// the place is full. gs_process_find returns a CUDA client's entry, -1: none.
+nvmlReturn_t gs_process_charge(struct gs_gpu *g, uint32_t process, int64_t bytes);
+int gs_process_find(const struct gs_gpu *g, uint32_t client, uint32_t gi, uint32_t ci);
+
 #endif

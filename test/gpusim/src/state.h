@@ -13,20 +13,23 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "exec_state.h"
 #include "nvml_calls.h"
 
 #define GS_MAGIC "GPUSIM1"
 enum {
-    GS_STATE_VERSION = 1,
+    GS_STATE_VERSION = 2,
     GS_MAX_GPUS = 32,
     GS_MAX_GIS = 8,
     GS_MAX_CIS = 8,
-    GS_MAX_PROCESSES = 64,
+    GS_MAX_PROCESSES = 512,
     GS_EVENT_RING = 1024, // older events are lost to a waiter that fell behind
     GS_CALL_SLOTS = 256,  // room for NVML_CALL_COUNT calls and those of libcuda
     GS_UUID_SIZE = 48,
     GS_PATH_SIZE = 256,
 };
+
+enum { GS_PLACES = GS_MAX_GIS + 1 }; // of execution on a GPU: the whole one, then its instance slots
 
 #define GS_NONE 0xFFFFFFFFu // no GPU or compute instance, no NUMA node
 #define GS_ALWAYS 0xFFFFFFFFu
@@ -53,6 +56,10 @@ struct gs_machine_spec {
     uint32_t cuda_version; // 13000 is 13.0
     uint32_t require_root; // MIG changes need uid 0
     uint32_t gpu_count;
+    uint32_t concurrent;  // contexts share a GPU's rate instead of taking turns
+    uint32_t quantum_us;  // turn of a context
+    uint32_t switch_us;   // time lost when another context gets its turn
+    uint32_t context_mib; // device memory that each context costs
     uint32_t spare;
 };
 
@@ -83,6 +90,9 @@ struct gs_process {
     // Start time of a real process in clock ticks after boot; it holds the
     // device only while it lives. 0: simulated, holds until removed.
     uint64_t start_time;
+    uint64_t window_ns; // GPU time in the running utilization sample
+    uint32_t client;    // index + 1 of a CUDA client, which then decides whether it lives
+    uint32_t contexts;  // of that client on this device
 };
 
 struct gs_ecc {
@@ -105,6 +115,7 @@ struct gs_volatile {
     uint32_t spare;
     struct gs_ecc ecc;
     struct gs_gpu_instance gi[GS_MAX_GIS];
+    struct gs_timeline timeline[GS_PLACES];
     struct gs_process process[GS_MAX_PROCESSES];
 };
 
@@ -143,13 +154,14 @@ struct gs_state {
     struct gs_fault fault[GS_CALL_SLOTS];
     struct gs_event event[GS_EVENT_RING];
     struct gs_gpu gpu[GS_MAX_GPUS];
+    struct gs_exec exec; // last and sparse: pages of unused slots are never made
 };
 
 _Static_assert((int)NVML_CALL_COUNT <= (int)GS_CALL_SLOTS, "more calls than fault slots");
 _Static_assert(sizeof(struct gs_gpu_spec) == 16 + 48 + 32 + 6 * 4 + 8, "gs_gpu_spec changed");
 _Static_assert(sizeof(struct gs_compute_instance) == 64, "gs_compute_instance changed");
 _Static_assert(sizeof(struct gs_gpu_instance) == 16 + 8 * 64, "gs_gpu_instance changed");
-_Static_assert(sizeof(struct gs_process) == 40, "gs_process changed");
+_Static_assert(sizeof(struct gs_process) == 56, "gs_process changed");
 _Static_assert(sizeof(struct gs_event) == 32, "gs_event changed");
 _Static_assert(sizeof(struct gs_fault) == 12, "gs_fault changed");
 _Static_assert(offsetof(struct gs_state, version) == 8, "the version must stay where every build looks for it");

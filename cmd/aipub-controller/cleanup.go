@@ -13,8 +13,11 @@ import (
 	"aipub.io/aipub/quota/admission"
 )
 
+// leaseName is the Lease of the leader election, in the controller's namespace.
+const leaseName = "aipub-controller"
+
 // runCleanup takes AIPub's traces off the cluster.
-func runCleanup(ctx context.Context, c connection, progress io.Writer) error {
+func runCleanup(ctx context.Context, c connection, namespace string, progress io.Writer) error {
 	config, err := c.restConfig()
 	if err != nil {
 		return err
@@ -25,6 +28,7 @@ func runCleanup(ctx context.Context, c connection, progress io.Writer) error {
 	}
 	return kube.NewCleaner(api, kube.CleanupConfig{
 		WebhookConfiguration: admission.ConfigurationName,
+		Lease:                client.ObjectKey{Namespace: namespace, Name: leaseName},
 		Progress:             progress,
 	}).Run(ctx)
 }

@@ -48,12 +48,12 @@ func newRootCommand(logs io.Writer) *cobra.Command {
 }
 
 func newCleanupCommand(c *connection) *cobra.Command {
-	timeout := 10 * time.Minute
+	timeout, namespace := 10*time.Minute, defaultOptions().namespace
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove webhook configurations and aipub.io/set-… from Node status",
-		Long: "cleanup deletes AIPub's webhook configurations, then takes the aipub.io/set-… names off every Node.\n" +
-			"Run it after the node agents are gone. The kubelet lets go of a name 5 minutes after its plugin stopped.",
+		Long: "cleanup deletes AIPub's webhook configurations, then takes the aipub.io/set-… names off every Node,\n" +
+			"then deletes the leader election's Lease. Run it after the node agents are gone. The kubelet lets go of a name 5 minutes after its plugin stopped.",
 		Example: "  aipub-controller cleanup --timeout 10m",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,9 +62,10 @@ func newCleanupCommand(c *connection) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return runCleanup(ctx, *c, cmd.OutOrStdout())
+			return runCleanup(ctx, *c, namespace, cmd.OutOrStdout())
 		},
 	}
+	cmd.Flags().StringVar(&namespace, "namespace", namespace, "namespace that the controller ran in")
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait for the kubelets to let go")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,8 @@ type CleanupConfig struct {
 	// WebhookConfiguration is the name of the Mutating- and
 	// ValidatingWebhookConfiguration to delete.
 	WebhookConfiguration string
+	// Lease is the leader election's, which no installer knows of.
+	Lease client.ObjectKey
 	// Progress is told what happens, a line at a time.
 	Progress io.Writer
 	// Interval between looks at the nodes; zero is 5 s.
@@ -34,8 +37,9 @@ type CleanupConfig struct {
 	Clock clock.Clock
 }
 
-// Cleaner removes our webhook configurations and the aipub.io/set-… names in
-// Node status. Run it after the node agents are gone.
+// Cleaner removes our webhook configurations, the aipub.io/set-… names in Node
+// status and, when the controller is long gone, its Lease. Run it after the node
+// agents are gone.
 //
 // The kubelet keeps the capacity of a device plugin that went away for five
 // minutes and writes it with each status update; then it sets it to zero once
@@ -79,7 +83,10 @@ func (c *Cleaner) Run(ctx context.Context) error {
 		}
 		if webhooksGone {
 			if last = c.sweep(ctx); last == nil {
-				c.print("every node is clean")
+				c.say("nodes", "every node is clean")
+				last = c.deleteLease(ctx)
+			}
+			if last == nil {
 				return nil
 			}
 		}
@@ -99,15 +106,28 @@ func (c *Cleaner) deleteWebhooks(ctx context.Context) error {
 		"MutatingWebhookConfiguration":   &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: name},
 		"ValidatingWebhookConfiguration": &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: name},
 	} {
-		err := c.client.Delete(ctx, object)
-		switch {
-		case err == nil:
-			c.print("deleted %s %s", kind, name.Name)
-		case !apierrors.IsNotFound(err):
-			err = fmt.Errorf("delete %s %s: %w", kind, name.Name, err)
-			c.say("webhooks", err.Error())
+		if err := c.delete(ctx, kind, object); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (c *Cleaner) deleteLease(ctx context.Context) error {
+	lease := metav1.ObjectMeta{Namespace: c.config.Lease.Namespace, Name: c.config.Lease.Name}
+	return c.delete(ctx, "Lease", &coordinationv1.Lease{ObjectMeta: lease})
+}
+
+// delete deletes an object; one that is not there is fine.
+func (c *Cleaner) delete(ctx context.Context, kind string, object client.Object) error {
+	err := c.client.Delete(ctx, object)
+	switch {
+	case err == nil:
+		c.print("deleted %s %s", kind, object.GetName())
+	case !apierrors.IsNotFound(err):
+		err = fmt.Errorf("delete %s %s: %w", kind, object.GetName(), err)
+		c.say(kind, err.Error())
+		return err
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,9 @@ type fakeKubelet struct {
 	let    bool
 	t      *testing.T
 }
+
+// lease is the leader election's.
+var lease = client.ObjectKey{Namespace: "aipub-system", Name: "aipub-controller"}
 
 const kubeletGrace = 5 * time.Minute
 
@@ -68,7 +72,7 @@ func runCleaner(t *testing.T, c client.Client, limit time.Duration, kubelets ...
 	t.Helper()
 	clock := testclock.NewFakeClock(noon.Time)
 	var out bytes.Buffer
-	cleaner := NewCleaner(c, CleanupConfig{WebhookConfiguration: "aipub", Progress: &out, Clock: clock})
+	cleaner := NewCleaner(c, CleanupConfig{WebhookConfiguration: "aipub", Lease: lease, Progress: &out, Clock: clock})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
@@ -104,6 +108,8 @@ func TestCleanerWaitsForTheKubelet(t *testing.T) {
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: name},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: name},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "someone-else"}},
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: lease.Namespace, Name: lease.Name}},
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: lease.Namespace, Name: "someone-else"}},
 	).Build()
 	took, progress, err := runCleaner(t, c, 10*time.Minute, &fakeKubelet{client: c, node: "a1", start: noon.Time, t: t})
 	if err != nil {
@@ -123,10 +129,14 @@ func TestCleanerWaitsForTheKubelet(t *testing.T) {
 	if err := c.List(t.Context(), &left); err != nil || len(left.Items) != 1 || left.Items[0].Name != "someone-else" {
 		t.Errorf("webhook configurations left: %v (%v), want someone-else's alone", left.Items, err)
 	}
+	var leases coordinationv1.LeaseList
+	if err := c.List(t.Context(), &leases); err != nil || len(leases.Items) != 1 || leases.Items[0].Name != "someone-else" {
+		t.Errorf("leases left: %v (%v), want someone-else's alone", leases.Items, err)
+	}
 	for _, line := range []string{
 		"deleted MutatingWebhookConfiguration aipub", "deleted ValidatingWebhookConfiguration aipub",
 		"node a1: the kubelet still keeps aipub.io/set-small (4); it lets go 5 minutes after the node agent stopped",
-		"node a1: removed aipub.io/set-small", "every node is clean",
+		"node a1: removed aipub.io/set-small", "every node is clean", "deleted Lease aipub-controller",
 	} {
 		if n := strings.Count(progress, line+"\n"); n != 1 {
 			t.Errorf("line %q appears %d times in:\n%s", line, n, progress)

@@ -144,12 +144,14 @@ func TestADeploymentFillsTheNodeAndGivesEverythingBack(t *testing.T) {
 	})
 	mustKubectl(t, "-n", project, "rollout", "status", "deployment/fill", "--timeout=90s")
 	expectAllocatable(t, map[string]int64{"small": 4, "medium": 0})
-	ctx := t.Context()
-	held, err := holdings(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(held) != 4 {
-		t.Errorf("4 replicas hold %d slices: %v", len(held), held)
-	}
+	eventually(t, 20*time.Second, "the NodePartition names four holders", func(ctx context.Context) error {
+		held, err := holdings(ctx)
+		if err != nil {
+			return err
+		}
+		if len(held) != 4 {
+			return fmt.Errorf("4 replicas hold %d slices: %v", len(held), held)
+		}
+		return nil
+	})
 }

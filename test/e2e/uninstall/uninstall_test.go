@@ -68,10 +68,7 @@ func TestUninstallLeavesNoNameBehindAndNobodyStuck(t *testing.T) {
 		t.Errorf("the running container changed from %s to %s", before, after)
 	}
 	left := run(t, "kubectl", "get", "mutatingwebhookconfigurations,validatingwebhookconfigurations,clusterroles,clusterrolebindings,validatingadmissionpolicies", "-o", "name")
-	// Not asked here, though it is left: the Lease of the leader election, which
-	// Helm does not know (docs/uninstall.md). Ask for leases too once clean-up
-	// removes it.
-	left += run(t, "kubectl", "-n", "aipub-system", "get", "pods,jobs,deployments,daemonsets,serviceaccounts,secrets,roles,rolebindings", "-o", "name")
+	left += run(t, "kubectl", "-n", "aipub-system", "get", "pods,jobs,deployments,daemonsets,serviceaccounts,secrets,roles,rolebindings,leases", "-o", "name")
 	for _, line := range strings.Fields(left) {
 		if strings.Contains(line, "aipub") {
 			t.Errorf("left behind: %s", line)

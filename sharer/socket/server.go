@@ -109,7 +109,7 @@ type Server struct {
 	slices  map[gpu.SliceID]*slice
 	tenants map[sharer.TenantID]*tenant
 	leases  map[*tenant]struct{} // the tenants that have a lease, drained or not
-	wanted  bool                 // Set was called: what is not in slices is gone
+	started bool                 // Set was called
 	hold    sharer.Instant       // no lease before, unless all that was found is idle
 	beat    sharer.Instant       // when the next heartbeat is due
 	reclaim Histogram

@@ -45,11 +45,33 @@ func (s *Server) Set(specs []Slice) error {
 			s.retire(sl)
 		}
 	}
-	s.wanted = true
+	if !s.started {
+		s.started = true
+		errs = append(errs, s.adoptLeftovers(now, kept))
+	}
 	s.regroup(now)
 	s.notify()
 	s.poll.wake()
 	return errors.Join(errs...)
+}
+
+// adoptLeftovers finds the directories of slices that were over while no agent
+// was there to see it. They are retired as if it had been.
+func (s *Server) adoptLeftovers(now sharer.Instant, kept map[gpu.SliceID]bool) error {
+	ids, err := listDirectories(s.config.Root)
+	for _, id := range ids {
+		if kept[id] {
+			continue
+		}
+		sl, err := s.adopt(now, Slice{ID: id})
+		if err != nil {
+			s.config.Log.Warn("left a slice's directory alone", "slice", id, "err", err)
+			continue
+		}
+		s.slices[id] = sl
+		s.retire(sl)
+	}
+	return err
 }
 
 // put brings one slice into being, or changes it.
@@ -84,7 +106,11 @@ func (s *Server) adopt(now sharer.Instant, spec Slice) (*slice, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := cString(dir.grant.w.GPUName[:]); name != spec.GPU {
+	name := cString(dir.grant.w.GPUName[:])
+	if spec.GPU == "" {
+		spec.GPU = name
+	}
+	if name != spec.GPU {
 		dir.close()
 		return nil, fmt.Errorf("adopt slice %s: it is on %s, and cannot move to %s", spec.ID, name, spec.GPU)
 	}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "gate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "context.h"
+#include "gate_state.h"
+#include "resolve.h"
+
+_Thread_local struct gate_thread *gate_self;
+_Atomic(struct gate *) gate_only;
+_Atomic uint32_t gate_generation;
+
+static struct lock threads_lock;
+static _Atomic(struct gate_thread *) threads;
+static int (*exchange_mode)(int *);
+
+// reuse finds the record of a thread that has ended.
+static struct gate_thread *reuse(void) {
+    for (struct gate_thread *t = atomic_load(&threads); t; t = t->next)
+        if (syscall(SYS_tgkill, getpid(), t->id, 0) != 0 && errno == ESRCH) return t;
+    return NULL;
+}
+
+static struct gate_thread *enrol(void) {
+    static int enrolled;
+    int error = errno;
+    lock_take(&threads_lock);
+    struct gate_thread *t = enrolled >= 64 ? reuse() : NULL;
+    if (t) {
+        t->gate = NULL;
+        atomic_store(&t->in_call, 0);
+    } else if ((t = calloc(1, sizeof *t))) {
+        enrolled++;
+        t->next = atomic_load(&threads);
+        atomic_store(&threads, t);
+    }
+    if (t) t->id = (int)syscall(SYS_gettid);
+    lock_give(&threads_lock);
+    errno = error;
+    return gate_self = t;
+}
+
+bool gate_calls(const struct gate *g) {
+    for (struct gate_thread *t = atomic_load(&threads); t; t = t->next)
+        if (t->gate == g && atomic_load_explicit(&t->in_call, memory_order_acquire)) return true;
+    return false;
+}
+
+void gate_count(struct gate_state *s) {
+    struct slice *slice = s->leased ? s->leased : s->device->slices[0];
+    for (struct gate_thread *t = atomic_load(&threads); t && slice->slot; t = t->next) {
+        uint64_t launches = atomic_load_explicit(&t->launches, memory_order_relaxed);
+        if (t->gate == s->gate && launches > t->counted) {
+            ADD(slice->slot->launches, launches - t->counted);
+            t->counted = launches;
+        }
+    }
+}
+
+uint64_t gate_window(const struct gate_state *s) {
+    uint64_t window = s->leased ? LOAD(s->leased->grant->window_ns) : 0;
+    return window ? window : 2 * MILLISECOND;
+}
+
+// relaxed lets the calls that follow be made while some thread captures; they are
+// not part of what it captures. restore takes it back.
+static int relaxed(void) {
+    int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (atomic_load_explicit(&capture_open, memory_order_relaxed) == 0) return -1;
+    if (!exchange_mode) exchange_mode = resolve_symbol("cuThreadExchangeStreamCaptureMode");
+    return exchange_mode && exchange_mode(&mode) == CUDA_SUCCESS ? mode : -1;
+}
+
+static void restore(int mode) {
+    if (mode >= 0) exchange_mode(&mode);
+}
+
+// await_lease returns when the gate is open, with the lock held all the time that
+// it does not sleep.
+static void await_lease(struct gate_state *s) {
+    uint64_t since = 0, now = sys_now();
+    struct slice *slice = s->device->slices[0];
+    while (!lease_open(s, now)) {
+        if (!since) {
+            since = now;
+            atomic_fetch_add(&s->waiting, 1);
+            if (slice->slot) ADD(slice->slot->waiting, 1);
+        }
+        for (unsigned i = 0; !s->wanted && !s->draining && i < s->device->count; i++)
+            agent_send(s->device->slices[i], AIPUB_WANT, 0, 0, 0);
+        s->wanted = s->wanted || !s->draining;
+        lock_give(&s->lock);
+        lease_wait(s);
+        lock_take(&s->lock);
+        now = sys_now();
+    }
+    if (!since) return;
+    atomic_fetch_sub(&s->waiting, 1);
+    if (!slice->slot) return;
+    ADD(slice->slot->waiting, -1u);
+    ADD(slice->slot->waits, 1);
+    ADD(slice->slot->waited_ns, now - since);
+}
+
+// await_room returns when the command may be added to what is in flight: always
+// one, and more as long as the predicted time stays within the window.
+static void await_room(struct gate_state *s, int64_t ns) {
+    for (;;) {
+        await_lease(s);
+        marks_harvest(s);
+        bool nothing = s->batches == 0 && marks_in_flight(s) == 0;
+        bool fits = s->batches < BATCHES - 16 && marks_in_flight(s) + ns <= (int64_t)gate_window(s);
+        if (nothing || fits) return;
+        // What the fast path was allowed and has not used is taken back first.
+        int64_t budget = atomic_load(&s->gate->budget);
+        if (budget > 0 && atomic_compare_exchange_strong(&s->gate->budget, &budget, 0)) continue;
+        for (struct track *t = s->tracks; t; t = t->next)
+            if (!t->owner) marks_tail(s, t);
+        lock_give(&s->lock);
+        sys_sleep(50 * MICROSECOND);
+        lock_take(&s->lock);
+    }
+}
+
+static struct gate *current(void) {
+    struct gate *g = atomic_load_explicit(&gate_only, memory_order_relaxed);
+    if (g) return g;
+    struct device *d = slices_current();
+    if (d && !d->gate) gate_use(d);
+    return d ? d->gate : NULL;
+}
+
+void gate_enter_slow(struct ticket *t, const void *key, CUstream stream, bool per_thread) {
+    struct gate *g = current();
+    struct gate_thread *self = gate_self ? gate_self : enrol();
+    *t = (struct ticket){.slow = true};
+    if (!g || !self || capture_on(stream, per_thread && stream != CU_STREAM_PER_THREAD)) return;
+    struct gate_state *s = g->state;
+    int error = errno, mode = relaxed();
+    lock_take(&s->lock);
+    struct cost *cost = costs_find(g, key);
+    bool alone = atomic_load_explicit(&cost->left, memory_order_relaxed) <= 0;
+    int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
+    bool was_idle = s->batches == 0;
+    await_room(s, ns);
+    struct space *space = marks_space(s);
+    struct gate_thread *owner = stream == CU_STREAM_PER_THREAD ? self : NULL;
+    struct track *track = space ? marks_track(s, space, stream, owner) : NULL;
+    struct mark *from = track ? marks_begin(s, track, alone) : NULL;
+    self->gate = g;
+    self->stream = stream;
+    self->track = owner ? NULL : track; // only its thread can mark such a stream: never unmarked
+    self->generation = atomic_load(&gate_generation);
+    atomic_fetch_add_explicit(&self->launches, 1, memory_order_relaxed);
+    atomic_store(&self->in_call, 1);
+    *t = (struct ticket){self, g, track, alone ? cost : NULL, from, ns, true};
+    if (was_idle) helper_kick(s);
+    lock_give(&s->lock);
+    restore(mode);
+    errno = error;
+}
+
+// refill allows the fast path a quarter of the window, so that the rest is known
+// to be in flight by a mark.
+static void refill(struct gate_state *s) {
+    int64_t window = (int64_t)gate_window(s), room = window - marks_in_flight(s);
+    if (!s->open || atomic_load(&capture_open)) return;
+    if (room > window / 4) room = window / 4;
+    atomic_store(&s->gate->budget, room > 0 ? room : 0);
+}
+
+void gate_leave_slow(struct ticket *t, int result) {
+    struct gate_state *s = t->gate->state;
+    int error = errno, mode = relaxed();
+    lock_take(&s->lock);
+    if (t->track && t->from && result == CUDA_SUCCESS) marks_end(s, t->track, t->from, t->ns, t->cost);
+    if (atomic_load_explicit(&t->gate->budget, memory_order_relaxed) <= 0) refill(s);
+    lock_give(&s->lock);
+    atomic_store_explicit(&t->self->in_call, 0, memory_order_release);
+    restore(mode);
+    errno = error;
+}
+
+void gate_use(struct device *d) {
+    static struct lock once;
+    if (!d) return;
+    lock_take(&once);
+    struct gate *g = d->gate ? NULL : calloc(1, sizeof *g);
+    struct gate_state *s = g ? calloc(1, sizeof *s) : NULL;
+    struct cost *costs = s ? calloc(COSTS, sizeof *costs) : NULL;
+    if (costs) {
+        *g = (struct gate){.costs = costs, .state = s};
+        s->gate = g;
+        s->device = d;
+        d->gate = g;
+        helper_start(s);
+    }
+    lock_give(&once);
+}
+
+void gate_contexts(int count, struct device *d) {
+    atomic_store(&gate_only, count == 1 && d ? d->gate : NULL);
+    atomic_fetch_add(&gate_generation, 1);
+}
+
+static void each(void (*with)(struct gate_state *s, const void *what), const void *what) {
+    unsigned n;
+    struct device *d = slices_devices(&n);
+    for (unsigned i = 0; i < n; i++) {
+        if (!d[i].gate) continue;
+        lock_take(&d[i].gate->state->lock);
+        with(d[i].gate->state, what);
+        lock_give(&d[i].gate->state->lock);
+    }
+}
+
+static void mark_all(struct gate_state *s, const void *what) {
+    (void)what;
+    if (s->open) atomic_store(&s->gate->budget, 0);
+    for (struct track *t = s->tracks; t; t = t->next) marks_tail(s, t);
+}
+
+void gate_mark_all(void) {
+    each(mark_all, NULL);
+}
+
+static void forget_stream(struct gate_state *s, const void *what) {
+    marks_forget(s, NULL, what);
+}
+
+void gate_forget_stream(CUstream stream) {
+    each(forget_stream, &stream);
+    atomic_fetch_add(&gate_generation, 1);
+}
+
+static void forget_context(struct gate_state *s, const void *what) {
+    marks_forget(s, (CUcontext)what, NULL);
+}
+
+void gate_forget_context(CUcontext context) {
+    each(forget_context, context);
+    atomic_fetch_add(&gate_generation, 1);
+}
+
+void gate_after_fork(void) {
+    threads_lock = (struct lock){0};
+    atomic_store(&threads, NULL);
+    atomic_store(&gate_only, NULL);
+    gate_self = NULL;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Init, the resolvers, and the questions whose answer is the slice's.
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "ledger.h"
+#include "pools.h"
+#include "rules.h"
+
+int on_cuInit(fn_cuInit real, unsigned flags) {
+    if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
+    int result = real(flags);
+    if (result == CUDA_SUCCESS) slices_match();
+    return result;
+}
+
+int on_cuGetProcAddress(fn_cuGetProcAddress real, const char *name, void **function, int version, uint64_t flags) {
+    int result = real(name, function, version, flags);
+    if (result == CUDA_SUCCESS) resolve_proc(name, function);
+    return result;
+}
+
+int on_cuGetProcAddress_v2(fn_cuGetProcAddress_v2 real, const char *name, void **function, int version, uint64_t flags,
+                           int *status) {
+    int result = real(name, function, version, flags, status);
+    if (result == CUDA_SUCCESS) resolve_proc(name, function);
+    return result;
+}
+
+int on_cuGetExportTable(fn_cuGetExportTable real, const void **table, const CUuuid *id) {
+    slices_problem(AIPUB_PROBLEM_EXPORT_TABLE);
+    return real(table, id);
+}
+
+// limited returns the slice's view of a GPU's memory; false: the GPU's own holds.
+static bool limited(struct device *d, uint64_t *total, uint64_t *left) {
+    if (!d) return false;
+    pools_refresh(d);
+    return ledger_info(d, total, left);
+}
+
+int on_cuMemGetInfo(fn_cuMemGetInfo_v2 real, size_t *available, size_t *total) {
+    uint64_t limit, left;
+    int result = real(available, total);
+    if (result != CUDA_SUCCESS || !limited(slices_current(), &limit, &left)) return result;
+    if (available && *available > left) *available = left;
+    if (total && *total > limit) *total = limit;
+    return result;
+}
+
+int on_cuMemGetInfo_v1(fn_cuMemGetInfo real, unsigned *available, unsigned *total) {
+    uint64_t limit, left;
+    int result = real(available, total);
+    if (result != CUDA_SUCCESS || !limited(slices_current(), &limit, &left)) return result;
+    if (available && *available > left) *available = (unsigned)left;
+    if (total && *total > limit) *total = (unsigned)limit;
+    return result;
+}
+
+int on_cuDeviceTotalMem(fn_cuDeviceTotalMem_v2 real, size_t *bytes, CUdevice dev) {
+    uint64_t limit, left;
+    int result = real(bytes, dev);
+    struct device *d = slices_device(dev);
+    if (result == CUDA_SUCCESS && d && ledger_info(d, &limit, &left) && *bytes > limit) *bytes = limit;
+    return result;
+}
+
+int on_cuDeviceTotalMem_v1(fn_cuDeviceTotalMem real, unsigned *bytes, CUdevice dev) {
+    uint64_t limit, left;
+    int result = real(bytes, dev);
+    struct device *d = slices_device(dev);
+    if (result == CUDA_SUCCESS && d && ledger_info(d, &limit, &left) && *bytes > limit) *bytes = (unsigned)limit;
+    return result;
+}
+
+// of_nvml returns the shared GPU behind NVML's handle. The slices are known before
+// CUDA is initialised, so a program that uses only NVML sees them too.
+static bool nvml_limit(nvmlDevice_t dev, uint64_t *total, uint64_t *left) {
+    int (*name)(nvmlDevice_t, char *, unsigned) = resolve_symbol("nvmlDeviceGetUUID");
+    char gpu_name[96] = "";
+    if (!name || name(dev, gpu_name, sizeof gpu_name) != 0) return false;
+    return slices_limit_named(gpu_name, total, left);
+}
+
+int on_nvmlDeviceGetMemoryInfo(fn_nvmlDeviceGetMemoryInfo real, nvmlDevice_t dev, nvmlMemory_t *memory) {
+    uint64_t limit, left;
+    int result = real(dev, memory);
+    if (result != 0 || !nvml_limit(dev, &limit, &left)) return result;
+    if (memory->total > limit) memory->total = limit;
+    memory->free = left < memory->total ? left : memory->total;
+    memory->used = memory->total - memory->free;
+    return result;
+}
+
+int on_nvmlDeviceGetMemoryInfo_v2(fn_nvmlDeviceGetMemoryInfo_v2 real, nvmlDevice_t dev, nvmlMemory_v2_t *memory) {
+    uint64_t limit, left;
+    int result = real(dev, memory);
+    if (result != 0 || !nvml_limit(dev, &limit, &left)) return result;
+    if (memory->total > limit) memory->total = limit;
+    memory->reserved = 0; // of the whole GPU, and not of the slice's
+    memory->free = left < memory->total ? left : memory->total;
+    memory->used = memory->total - memory->free;
+    return result;
+}
+
+// The mode would be everybody's.
+int on_nvmlDeviceSetComputeMode(fn_nvmlDeviceSetComputeMode real, nvmlDevice_t dev, int mode) {
+    uint64_t limit, left;
+    return nvml_limit(dev, &limit, &left) ? NVML_ERROR_NO_PERMISSION : real(dev, mode);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the lease from the grants of the GPU's slices. Any slice that has it
+// opens the gate. While the agent is silent, its timetable stands in for it.
+#define _GNU_SOURCE
+#include "gate_state.h"
+
+// consistent reads the lease; false: the agent is changing it now.
+static bool consistent(const struct aipub_grant *g, uint32_t *turn, uint64_t *until) {
+    *turn = LOAD(g->turn);
+    *until = LOAD(g->until_ns);
+    return LOAD(g->turn) == *turn;
+}
+
+static bool is_silent(const struct aipub_grant *g, uint64_t now) {
+    uint64_t beat = LOAD(g->heartbeat_ns);
+    return now > beat && now - beat > LOAD(g->stale_ns);
+}
+
+// by_timetable returns when the slice's time in this period ends, 0: it is not now.
+static uint64_t by_timetable(const struct aipub_grant *g, uint64_t now) {
+    uint64_t period = LOAD(g->period_ns), length = LOAD(g->length_ns), offset = LOAD(g->offset_ns);
+    if (period == 0 || length == 0) return 0;
+    uint64_t phase = (now % period + period - offset % period) % period;
+    return phase < length ? now + length - phase : 0;
+}
+
+static bool is_free(const struct slice *s) {
+    return !(LOAD(s->grant->flags) & AIPUB_HAS_COMPUTE) || (LOAD(s->slot->problems) & AIPUB_PROBLEM_TOOL);
+}
+
+// may says whether the slice may work now, under which turn and until when.
+static bool may(const struct slice *s, uint64_t now, uint32_t *turn, uint64_t *until, bool *timetable) {
+    *timetable = is_silent(s->grant, now);
+    if (!consistent(s->grant, turn, until)) return false;
+    if (is_free(s)) *until = UINT64_MAX;
+    else if (*timetable) *until = by_timetable(s->grant, now);
+    return *until > now;
+}
+
+// open_with opens the gate under a slice's lease. busy_turn is stored before the
+// turn is read once more: see wire.h.
+static bool open_with(struct gate_state *s, unsigned i, uint64_t now) {
+    struct slice *slice = s->device->slices[i];
+    uint32_t turn;
+    uint64_t until;
+    bool timetable;
+    if (!slice->slot || !may(slice, now, &turn, &until, &timetable)) return false;
+    if (!timetable && !is_free(slice) && s->has_returned[i] && s->returned[i] == turn) return false;
+    STORE(slice->slot->busy_turn, turn);
+    AIPUB_STEP(40);
+    if (LOAD(slice->grant->turn) != turn) {
+        STORE(slice->slot->busy_turn, 0);
+        return false;
+    }
+    s->open = true;
+    s->leased = slice;
+    s->turn = turn;
+    s->by_timetable = timetable;
+    s->close_at = until;
+    s->used_ns = 0;
+    s->busy_at = now;
+    s->wanted = false;
+    return true;
+}
+
+bool lease_open(struct gate_state *s, uint64_t now) {
+    if (s->draining || lease_lost(s, now)) return false;
+    for (unsigned i = 0; !s->open && i < s->device->count; i++) open_with(s, i, now);
+    return s->open;
+}
+
+bool lease_lost(struct gate_state *s, uint64_t now) {
+    uint32_t turn;
+    uint64_t until;
+    bool timetable;
+    if (!s->open) return false;
+    if (may(s->leased, now, &turn, &until, &timetable) && turn == s->turn && timetable == s->by_timetable) {
+        s->close_at = until;
+        return false;
+    }
+    // A word that is changing just now is looked at again; a free slice has no turn.
+    if (is_free(s->leased)) return false;
+    lease_shut(s);
+    return true;
+}
+
+void lease_shut(struct gate_state *s) {
+    s->open = false;
+    s->draining = true;
+    atomic_exchange(&s->gate->budget, SHUT);
+    helper_kick(s);
+}
+
+void lease_wait(struct gate_state *s) {
+    const struct aipub_grant *g = s->device->slices[0]->grant;
+    uint64_t most = s->device->count > 1 ? MILLISECOND : 5 * MILLISECOND;
+    uint32_t turn, seen = LOAD(g->turn);
+    uint64_t until;
+    bool timetable;
+    if (may(s->device->slices[0], sys_now(), &turn, &until, &timetable)) most = 100 * MICROSECOND;
+    sys_futex_wait(&g->turn, seen, most);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The slices that this process may use, and the GPUs that they are of.
+#ifndef AIPUB_SLICES_H
+#define AIPUB_SLICES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../wire/wire.h"
+#include "cuda_min.h"
+#include "lock.h"
+
+enum { MAX_SLICES = 32, MAX_DEVICES = 64 };
+
+// A slice as this process sees it. slot is NULL while the process has none: then
+// nothing is written. socket is -1 while the agent is away.
+struct slice {
+    const struct aipub_grant *grant;
+    struct aipub_page *page;
+    struct aipub_slot *slot;
+    uint32_t index;
+    int socket;
+    uint64_t next_connect; // not before
+    char path[96];         // of the socket
+};
+
+// A GPU of this process that is shared: the slices of it add up.
+struct device {
+    CUdevice id;
+    unsigned count;
+    struct slice *slices[MAX_SLICES];
+    unsigned long long total; // bytes of the whole GPU, as its driver says
+    struct gate *gate;        // NULL: not used yet
+    uint32_t reclaimed;       // what the agent asked for last
+};
+
+// Shared words are plain in wire.h; these are the accesses to them.
+#define LOAD(word) __atomic_load_n(&(word), __ATOMIC_SEQ_CST)
+#define STORE(word, value) __atomic_store_n(&(word), value, __ATOMIC_SEQ_CST)
+#define ADD(word, value) __atomic_fetch_add(&(word), value, __ATOMIC_SEQ_CST)
+#define OR(word, value) __atomic_fetch_or(&(word), value, __ATOMIC_SEQ_CST)
+
+// slices_attach maps the slices and takes a slot in each, once for the process
+// and once more in a child after fork. It returns CUDA_SUCCESS, with or without
+// slices, or CUDA_ERROR_SYSTEM_NOT_READY when there are some that cannot be used.
+int slices_attach(void);
+
+// slices_match finds the GPU of each slice; the driver must be initialised.
+void slices_match(void);
+
+// slices_device returns the shared GPU with that ordinal, NULL when it is not
+// shared.
+struct device *slices_device(CUdevice id);
+
+// slices_current returns the shared GPU of the calling thread's context.
+struct device *slices_current(void);
+
+// slices_devices returns the shared GPUs.
+struct device *slices_devices(unsigned *count);
+
+// slices_limit_named returns limit and rest of the slices of the GPU that NVML
+// calls "GPU-…"; false: it is not shared, or its memory is not limited. It needs
+// no CUDA.
+bool slices_limit_named(const char *gpu_name, uint64_t *total, uint64_t *left);
+
+// slices_problem sets a problem bit in the slots of every slice.
+void slices_problem(uint32_t bit);
+
+// agent_hello connects to the slice's agent and says who this is, without waiting.
+void agent_hello(struct slice *s);
+
+// agent_welcomed waits for the answer until that time; false: refused. No answer
+// is no refusal: the agent may be away.
+bool agent_welcomed(struct slice *s, uint64_t until);
+
+// agent_send sends one message; a connection that fails is closed.
+void agent_send(struct slice *s, uint32_t type, uint32_t turn, uint64_t a, uint64_t b);
+
+// agent_keep notices a lost connection and makes a new one, once a second at most.
+void agent_keep(struct slice *s, uint64_t now);
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package attach
+
+import (
+	"time"
+
+	"aipub.io/aipub/gpu"
+	"aipub.io/aipub/sharer"
+)
+
+// Sample is what is seen of the block GPUs of a node at one moment.
+type Sample struct {
+	At       sharer.Instant
+	OnGPU    []OnGPU
+	Slices   []Slice
+	Attached []Attached
+}
+
+// ProcessID is a process for as long as it lives: a PID may be used again, with
+// another start time.
+type ProcessID struct {
+	// PID in the host's namespace.
+	PID int
+	// Start is in clock ticks since boot, as in /proc/PID/stat.
+	Start uint64
+}
+
+// Container is where a process runs; both empty outside of any.
+type Container struct {
+	ID     string // as the container runtime gives it
+	PodUID string
+}
+
+// OnGPU is a process that uses a GPU, as the driver says or the device files that
+// it has open. One that uses several GPUs is listed for each.
+type OnGPU struct {
+	Process   ProcessID
+	GPU       string // UUID
+	Container Container
+	// UsedBytes of the GPU's memory; 0: not known.
+	UsedBytes uint64
+	// BusyPercent of the time since the last sample, 0 to 100; negative: not known.
+	BusyPercent int
+}
+
+// Slice is a block slice that is held.
+type Slice struct {
+	ID  gpu.SliceID
+	GPU string // UUID
+	// Holder has an empty PodUID as long as it is not known, and an empty ID where
+	// only the pod is known.
+	Holder Container
+	// MemoryBytes is the slice's limit; 0: none.
+	MemoryBytes uint64
+}
+
+// held reports whether c holds the slice, as far as it is known.
+func (s Slice) held(by Container) bool {
+	if s.Holder.ID != "" && by.ID != "" {
+		return s.Holder.ID == by.ID
+	}
+	return s.Holder.PodUID != "" && s.Holder.PodUID == by.PodUID
+}
+
+// Attached is a process that the limiter is attached to, with what its library
+// says. One that uses several slices is listed for each.
+type Attached struct {
+	Process ProcessID
+	Slice   gpu.SliceID
+	Slot    int
+	BuildID string
+	// Ungated is that the library cannot hold back all of its launches.
+	Ungated bool
+
+	CommittedBytes, PendingBytes, OverheadBytes, ManagedBytes uint64
+	Busy                                                      time.Duration // total
+}

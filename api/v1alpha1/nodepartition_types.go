@@ -172,7 +172,24 @@ type NodeGPU struct {
 	MIGPending bool `json:"migPending,omitempty"`
 	// health of the board.
 	Health Health `json:"health"`
+	// fences are what keeps block slices of this GPU within their share, the
+	// outermost first: CgroupMemory (the kernel, per container), MPS (the driver's
+	// service), Limiter (the library in each process).
+	// +listType=atomic
+	// +optional
+	Fences []Fence `json:"fences,omitempty"`
 }
+
+// Fence is CgroupMemory, MPS or Limiter.
+// +kubebuilder:validation:Enum=CgroupMemory;MPS;Limiter
+type Fence string
+
+// The values of Fence.
+const (
+	FenceCgroupMemory Fence = "CgroupMemory"
+	FenceMPS          Fence = "MPS"
+	FenceLimiter      Fence = "Limiter"
+)
 
 // Health is the fitness of a piece of hardware.
 type Health struct {
@@ -220,6 +237,44 @@ type NodeSlice struct {
 	// +optional
 	Holder *Holder `json:"holder,omitempty"`
 	// since is when it entered its state.
+	Since metav1.Time `json:"since"`
+	// share is what a held block slice was used for lately. It is written now and
+	// then; "kubectl aipub top" shows it as it changes.
+	// +optional
+	Share *SliceShare `json:"share,omitempty"`
+}
+
+// SliceShare is the recent use of a block slice. Percents are of the GPU's time,
+// averaged over the last minute; the guarantee is the slice's blockPercent.
+type SliceShare struct {
+	// usedPercent is the time that the slice had the GPU.
+	UsedPercent int32 `json:"usedPercent"`
+	// lentPercent is the part of its guarantee that others used, borrowedPercent
+	// what it used beyond its guarantee.
+	LentPercent     int32 `json:"lentPercent"`
+	BorrowedPercent int32 `json:"borrowedPercent"`
+	// waitingPercent is the time that its work waited for the GPU.
+	WaitingPercent int32 `json:"waitingPercent"`
+	// memory is the device memory that its processes have.
+	Memory resource.Quantity `json:"memory"`
+	// processes is how many processes have the limiter attached.
+	Processes int32 `json:"processes"`
+	// findings are what is wrong: processes that use the GPU without the limiter,
+	// or more memory than the slice has.
+	// +listType=atomic
+	// +optional
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// Finding is a process that is not within what its slice allows.
+type Finding struct {
+	// reason is a typed word, such as NotAttached or OverMemory.
+	Reason string `json:"reason"`
+	// pid is the process's number on the host.
+	PID int32 `json:"pid"`
+	// message is a sentence for people.
+	Message string `json:"message"`
+	// since is when it was first seen.
 	Since metav1.Time `json:"since"`
 }
 

@@ -64,6 +64,13 @@ type PartitionPolicySpec struct {
 	// +optional
 	GPUs []GPURule `json:"gpus,omitempty"`
 
+	// unattached says what is done about a process that uses the GPU of a block
+	// slice without the limiter, or beyond the slice's memory: Warn, Evict its
+	// pod, or Kill it. Default Warn.
+	// +kubebuilder:default=Warn
+	// +optional
+	Unattached Unattached `json:"unattached,omitempty"`
+
 	// sets are the ResourceSets of this pool.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
@@ -71,6 +78,17 @@ type PartitionPolicySpec struct {
 	// +listMapKey=name
 	Sets []SetTemplate `json:"sets"`
 }
+
+// Unattached is Warn, Evict or Kill.
+// +kubebuilder:validation:Enum=Warn;Evict;Kill
+type Unattached string
+
+// The values of Unattached.
+const (
+	UnattachedWarn  Unattached = "Warn"
+	UnattachedEvict Unattached = "Evict"
+	UnattachedKill  Unattached = "Kill"
+)
 
 // Reserve is an amount of CPU and memory.
 type Reserve struct {

@@ -143,26 +143,10 @@ func read(handle *os.File) (string, error) {
 func keep(work, list string) (string, error) {
 	sum := sha256.Sum256([]byte(list))
 	path := filepath.Join(work, "preload-"+hex.EncodeToString(sum[:8]))
-	if there, err := os.ReadFile(path); err == nil && string(there) == list { //nolint:gosec // a folder of ours
-		return path, nil
-	}
 	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // containers read what is in it
 		return "", fmt.Errorf("make folder for preload lists: %w", err)
 	}
-	f, err := os.CreateTemp(work, ".preload-")
-	if err != nil {
-		return "", fmt.Errorf("write preload list: %w", err)
-	}
-	_, err = f.WriteString(list)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return "", fmt.Errorf("write preload list: %w", err)
-	}
-	return path, nil
+	return path, write(path, []byte(list), 0o644)
 }
 
 // bind mounts source over the open file, read-only.

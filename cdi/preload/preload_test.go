@@ -161,3 +161,52 @@ func TestApplyRefusesWhatIsNoList(t *testing.T) {
 		}
 	})
 }
+
+func TestInstallNeverTouchesALibraryThatIsMapped(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	image := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(from, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	image("aipub-cdi-hook", "hook 1")
+	image("libaipub-1.so", "library 1")
+	old, err := Install(from, to, library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inode := func(path string) uint64 {
+		t.Helper()
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Ino
+	}
+	before := inode(old.Library)
+	if _, err := Install(from, to, library); err != nil || inode(old.Library) != before {
+		t.Errorf("installing the same again: %v, inode %d, before %d", err, inode(old.Library), before)
+	}
+	if err := os.Remove(filepath.Join(from, "libaipub-1.so")); err != nil {
+		t.Fatal(err)
+	}
+	image("libaipub-2.so", "library 2")
+	image("aipub-cdi-hook", "hook 2")
+	next, err := Install(from, to, library)
+	if err != nil || next.Library == old.Library || inode(old.Library) != before {
+		t.Errorf("an upgrade: %v, %s after %s, inode %d, before %d", err, next.Library, old.Library, inode(old.Library), before)
+	}
+	for path, want := range map[string]string{next.Library: "library 2", next.Hook: "hook 2", next.List: library + "\n"} {
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s is %q (%v), want %q", path, got, err, want)
+		}
+	}
+}
+
+func TestInstallSaysWhatIsMissing(t *testing.T) {
+	from := t.TempDir()
+	if _, err := Install(from, t.TempDir(), library); err == nil || !strings.Contains(err.Error(), from) {
+		t.Errorf("an image without the library: %v", err)
+	}
+}

@@ -31,6 +31,7 @@ type agent struct {
 	metrics  *metrics
 	memory   *memory
 	specs    *specs
+	sharing  *sharing
 	bootID   string
 	said     chan struct{} // there is something to publish
 
@@ -69,11 +70,16 @@ func newAgent(o options, log logr.Logger, m *metrics, p pace) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	sharing, err := openSharing(o, log.WithName("sharer"))
+	if err != nil {
+		return nil, err
+	}
 	a := &agent{
 		log: log, options: o, pace: p, metrics: m, memory: memory, bootID: bootID,
-		state: node.New(node.Config{Settle: p.settle}),
-		specs: &specs{options: o},
-		said:  make(chan struct{}, 1),
+		state:   node.New(node.Config{Settle: p.settle}),
+		specs:   &specs{options: o, limiter: sharing.edits()},
+		sharing: sharing,
+		said:    make(chan struct{}, 1),
 	}
 	a.hardware = newHardware(func() nvml.Config {
 		return nvml.Config{LibraryPath: library(o.nvmlLibrary, o.driverMount), Sysfs: o.sys}

@@ -35,6 +35,10 @@ type options struct {
 	logLevel       string
 	ignoreXids     []uint
 	criticalXids   []uint
+	limiter        bool
+	limiterDir     string // in the image
+	runDir         string // the same on the host and here
+	contextMiB     uint64
 	version        bool
 }
 
@@ -70,6 +74,10 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.UintSliceVar(&o.ignoreXids, "ignore-xids", nil, "Xid errors that never make a GPU unhealthy, beside the usual application errors")
 	f.UintSliceVar(&o.criticalXids, "critical-xids", nil, "Xid errors that always make a GPU unhealthy")
+	f.BoolVar(&o.limiter, "limiter", true, "limit block slices to their share and lend what is idle; false counts them only")
+	f.StringVar(&o.limiterDir, "limiter-dir", "/usr/lib/aipub", "folder of the image with libaipub-*.so and aipub-cdi-hook")
+	f.StringVar(&o.runDir, "run-dir", "/run/aipub", "folder on a tmpfs of the host, under the same name here, for what processes share with the agent")
+	f.Uint64Var(&o.contextMiB, "context-mib", 512, "device memory that one CUDA context is taken to cost until it has been measured")
 	f.BoolVar(&o.version, "version", false, "print the version and exit")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -93,7 +101,7 @@ func (o options) validate() error {
 	for _, p := range []struct{ flag, path string }{
 		{"--driver-root", o.driverRoot}, {"--driver-root-mount", o.driverMount}, {"--dev-root", o.devRoot}, {"--cdi-dir", o.cdiDir},
 		{"--state-dir", o.stateDir}, {"--kubelet-plugin-dir", o.pluginDir}, {"--pod-resources-socket", o.podResources},
-		{"--host-sys", o.sys}, {"--host-proc", o.proc},
+		{"--host-sys", o.sys}, {"--host-proc", o.proc}, {"--limiter-dir", o.limiterDir}, {"--run-dir", o.runDir},
 	} {
 		if !filepath.IsAbs(p.path) {
 			return fmt.Errorf("%s: %q is not an absolute path; give one that starts with /", p.flag, p.path)

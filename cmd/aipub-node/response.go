@@ -13,6 +13,9 @@ import (
 
 // respond says what a container gets for its slices.
 func (a *agent) respond(granted []gpu.Slice) (kubelet.Response, error) {
+	if err := a.sharing.prepare(a.state.Snapshot(), granted); err != nil {
+		return kubelet.Response{}, err
+	}
 	if a.options.cdi {
 		return named(granted), nil
 	}

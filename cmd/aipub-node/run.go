@@ -135,6 +135,9 @@ func (a *agent) live(ctx context.Context, s surroundings) error {
 	g.Go(func() error { poller.Run(ctx); return nil })
 	g.Go(func() error { kubeletThere.run(ctx, a.log, s.withdraw); return nil })
 
+	// The processes on block slices.
+	g.Go(func() error { return a.sharing.run(ctx, a.state) })
+
 	// The hardware and the cluster.
 	poke := s.cluster.poke
 	g.Go(func() error {

@@ -20,6 +20,7 @@ import (
 // specs is what containers get, on disk. It is made for one open driver.
 type specs struct {
 	options options
+	limiter cdi.Limiter
 
 	mu      sync.Mutex
 	driver  *nvml.Driver
@@ -43,7 +44,7 @@ func (s *specs) open(ctx context.Context, d *nvml.Driver, version string) error 
 	if d != nil {
 		c.Toolkit = driver.Discovery(d.Raw())
 	}
-	p, err := specdir.New(s.options.cdiDir, driver.New(c))
+	p, err := specdir.New(s.options.cdiDir, driver.New(c), s.limiter)
 	if err != nil {
 		return err
 	}

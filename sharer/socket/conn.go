@@ -147,9 +147,15 @@ func (c *conn) greet(m wire.Message) {
 		return
 	}
 	p, id, err := sl.server.verify(sl, int(c.reg.fd), m)
-	if err != nil {
-		sl.server.config.Log.Info("refused a process", "slice", sl.ID, "err", err)
+	if errors.Is(err, errImpostor) {
+		sl.server.config.Log.Warn("refused a process", "slice", sl.ID, "err", err)
 		c.refuse(wire.RefusedIdentity)
+		return
+	}
+	if err != nil {
+		// Who it is could not be found out. It tries again.
+		sl.server.config.Log.Info("could not verify a process", "slice", sl.ID, "err", err)
+		c.close()
 		return
 	}
 	mem, err := sl.server.join(sl, int(m.Slot), id, p)
@@ -165,6 +171,9 @@ func (c *conn) greet(m wire.Message) {
 		c.close()
 	}
 }
+
+// errImpostor is that a process is not the one that it says.
+var errImpostor = errors.New("not the process that it says")
 
 // verify checks that the peer is the process that its Hello and its slot name.
 func (s *Server) verify(sl *slice, fd int, m wire.Message) (peer, identity, error) {
@@ -188,14 +197,14 @@ func (s *Server) verify(sl *slice, fd int, m wire.Message) (peer, identity, erro
 
 func checkHello(sl *slice, id identity, m wire.Message) error {
 	if said := (identity{m.A, m.B}); said != id {
-		return fmt.Errorf("it says that it is PID %d started at %d, and is PID %d started at %d", said.owner, said.start, id.owner, id.start)
+		return fmt.Errorf("%w: PID %d started at %d, but PID %d started at %d", errImpostor, said.owner, said.start, id.owner, id.start)
 	}
 	slot, err := sl.dir.page.slot(int(m.Slot))
 	if err != nil {
 		return err
 	}
 	if owns := (identity{slot.Owner, slot.StartTime}); owns != id {
-		return fmt.Errorf("slot %d is of PID %d started at %d", m.Slot, owns.owner, owns.start)
+		return fmt.Errorf("%w: slot %d is of PID %d started at %d", errImpostor, m.Slot, owns.owner, owns.start)
 	}
 	return nil
 }
@@ -250,7 +259,9 @@ func (s *Server) idle(now sharer.Instant, m *member, msg wire.Message) []sharer.
 		return nil // of an earlier lease
 	}
 	if l.ended == 0 && now < l.until {
+		m.returned = true
 		if st := t.state(); st.busy || st.waiting && !wants {
+			t.renew()
 			return nil
 		}
 		return s.giveBack(now, t)

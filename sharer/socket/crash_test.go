@@ -184,6 +184,64 @@ func TestRestartUnderLoad(t *testing.T) {
 	}
 }
 
+// Work that an agent allowed may go on when the next one comes: nobody has the
+// GPU until it is done.
+func TestRestartWaitsForWorkInFlight(t *testing.T) {
+	r := newRig(t, patient, func(c *socket.Config) { c.Patience = time.Hour })
+	specs := []socket.Slice{block("a", 500), block("b", 500)}
+	r.set(specs...)
+	a, b := r.attached("a"), r.attached("b")
+	a.do("busy")
+	a.lease()
+	r.stop()
+	r.start()
+	r.set(specs...)
+	b.do("connect")
+	b.expect("hello", "welcome")
+	b.do("waiting 1")
+	b.do("want")
+	for range 5 {
+		beat := r.grant("b").HeartbeatNs
+		r.eventually("another heartbeat", func() bool { return r.grant("b").HeartbeatNs != beat })
+	}
+	if n := r.tenant("b").Leases; n != 0 {
+		t.Fatalf("b had %d leases while a's work was in flight", n)
+	}
+	a.do("idle")
+	b.lease()
+}
+
+// With no file descriptor left, those who are attached go on; the others get in
+// later.
+func TestNoFileDescriptors(t *testing.T) {
+	r := newRig(t)
+	r.set(block("a", 500), block("b", 500))
+	b, late := r.attached("b"), r.client("b", "claim")
+	strangers := r.client("a")
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	low := limit
+	low.Cur = uint64(len(fds) + 10)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
+		t.Fatal(err)
+	}
+	restore := func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) }
+	defer restore()
+	strangers.do("strangers 50")
+	late.do("connect")
+	if got := b.do("work 20 100"); !strings.HasSuffix(got, "done") {
+		t.Errorf("the attached client's work: %s", got)
+	}
+	restore()
+	late.expect("hello", "welcome")
+}
+
 // A process that calls exec keeps its PID and its start time. What it had is gone.
 func TestExecFreesTheSlot(t *testing.T) {
 	r := newRig(t)

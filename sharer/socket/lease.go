@@ -54,7 +54,7 @@ func (s *Server) grant(now sharer.Instant, t *tenant, a sharer.Action) (next []s
 	t.idle = false
 	s.leases[t] = struct{}{}
 	t.members(func(m *member, _ words) bool {
-		m.done = 0
+		m.done, m.returned = 0, false
 		return true
 	})
 	t.publish(kind, a.Until)
@@ -122,7 +122,8 @@ func (s *Server) giveBack(now sharer.Instant, t *tenant) []sharer.Action {
 func (s *Server) want(now sharer.Instant, t *tenant) []sharer.Action {
 	switch {
 	case t.lease != nil && t.lease.ended == 0:
-		return nil // it has what it wants
+		t.renew()
+		return nil
 	case t.lease != nil:
 		t.lease.again = true
 		return nil
@@ -134,6 +135,24 @@ func (s *Server) want(now sharer.Instant, t *tenant) []sharer.Action {
 		return nil // endHold tells
 	}
 	return s.arbiter.Want(now, t.id)
+}
+
+// renew publishes the open lease under a new turn if a process waits that gave
+// back its part: it does not use a lease twice. The others have gone on.
+func (t *tenant) renew() {
+	missing := false
+	t.members(func(m *member, w words) bool {
+		missing = missing || m.returned && w.waiting
+		return !missing
+	})
+	if !missing {
+		return
+	}
+	t.members(func(m *member, _ words) bool {
+		m.returned = false
+		return true
+	})
+	t.publish(t.lease.kind, t.lease.until)
 }
 
 // notice looks at the words of a tenant's processes for what no packet told: a
@@ -154,6 +173,7 @@ func (s *Server) notice(now sharer.Instant, t *tenant) []sharer.Action {
 			return s.giveBack(now, t)
 		}
 		t.idle = unused
+		t.renew()
 	}
 	return nil
 }
@@ -179,6 +199,9 @@ func (s *Server) endHold(now sharer.Instant) {
 // to this server or not.
 func (s *Server) anyBusy() bool {
 	for _, sl := range s.slices {
+		if sl.tenant == nil {
+			continue // it needs no lease
+		}
 		ids, err := sl.dir.page.identities()
 		if err != nil {
 			continue

@@ -27,6 +27,25 @@ func TestIdleLeaseIsGivenBack(t *testing.T) {
 	b.lease()
 }
 
+// A process does not use a lease twice. One that gave its part back while another
+// works on gets a new turn when it wants to work again.
+func TestReturnedLeaseIsRenewed(t *testing.T) {
+	r := newRig(t, patient, func(c *socket.Config) { c.Arbiter.Quantum = time.Hour; c.Arbiter.Round = 10 * time.Hour })
+	r.set(block("a", 500))
+	a, second := r.attached("a"), r.attached("a")
+	second.do("busy")
+	a.lease()
+	turn := r.grant("a").Turn
+	a.do("drained 0 100")
+	a.do("waiting 1")
+	a.do("want")
+	r.eventually("the lease has a new turn", func() bool { return r.grant("a").Turn != turn })
+	a.lease()
+	if n := r.tenant("a").Leases; n != 1 {
+		t.Errorf("the tenant had %d leases, want the one", n)
+	}
+}
+
 // Without any packet a lease of which nobody makes use is given back as well.
 func TestUnusedLeaseIsGivenBack(t *testing.T) {
 	r := newRig(t, patient, func(c *socket.Config) { c.Arbiter.Quantum = time.Hour; c.Arbiter.Round = 10 * time.Hour })

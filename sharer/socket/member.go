@@ -37,6 +37,8 @@ type member struct {
 	death token
 	conn  *conn          // nil: it has lost its connection, or had none yet
 	done  sharer.Instant // its Closing under this lease: when it will be done; 0: none
+	// returned is that it has given back its part of the open lease.
+	returned bool
 }
 
 // join makes the process behind peer the owner of a slot. It takes over peer. A

@@ -132,7 +132,7 @@ func peerOf(conn int) (peer, error) {
 		return peer{}, fmt.Errorf("get peer: %w", err)
 	}
 	if cred.Pid <= 0 {
-		return peer{}, errors.New("get peer: it is in no PID namespace that this one sees")
+		return peer{}, fmt.Errorf("get peer: %w: it is in no PID namespace that the agent sees; the agent needs the host's", errImpostor)
 	}
 	pid := int(cred.Pid)
 	if fd, err := unix.GetsockoptInt(conn, unix.SOL_SOCKET, unix.SO_PEERPIDFD); err == nil {

@@ -210,6 +210,7 @@ func (r *rig) client(id string, steps ...string) *client {
 		r.Fatal(err)
 	}
 	c.out = bufio.NewScanner(out)
+	c.out.Buffer(nil, 1<<24)
 	c.cmd.Stderr = os.Stderr
 	if err := c.cmd.Start(); err != nil {
 		r.Fatal(err)

@@ -39,6 +39,7 @@ type options struct {
 	limiterDir     string // in the image
 	runDir         string // the same on the host and here
 	contextMiB     uint64
+	pids           string // /proc of the host's process numbers
 	version        bool
 }
 
@@ -78,6 +79,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.limiterDir, "limiter-dir", "/usr/lib/aipub", "folder of the image with libaipub-*.so and aipub-cdi-hook")
 	f.StringVar(&o.runDir, "run-dir", "/run/aipub", "folder on a tmpfs of the host, under the same name here, for what processes share with the agent")
 	f.Uint64Var(&o.contextMiB, "context-mib", 512, "device memory that one CUDA context is taken to cost until it has been measured")
+	f.StringVar(&o.pids, "host-pids", "/proc", "/proc with the host's process numbers (hostPID), for the processes on block slices")
 	f.BoolVar(&o.version, "version", false, "print the version and exit")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"aipub.io/aipub/sharer"
 )
 
 // serve offers handler at an address until ctx ends.
@@ -24,12 +26,13 @@ func (m *metrics) serve(ctx context.Context, address string, a *agent) error {
 	return nil
 }
 
-// handler answers /metrics, /healthz (the process lives) and /readyz (the
+// handler answers /metrics, /shares, /healthz (the process lives) and /readyz (the
 // cluster has been heard).
 func (m *metrics) handler(a *agent) http.Handler {
-	m.registry.MustRegister(stateCollector{snapshot: a.state.Snapshot, gpus: a.gpus})
+	m.registry.MustRegister(stateCollector{snapshot: a.state.Snapshot, gpus: a.gpus}, shareCollector{report: a.report})
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.HandleFunc(sharer.ReportPath, a.serveReport)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if t := a.last(); t.reason == "" {

@@ -42,7 +42,7 @@ func openSharing(o options, log logr.Logger) (*sharing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; see --limiter-dir, or give --limiter=false to count block slices without limiting them", err)
 	}
-	server, err := socket.New(socket.Config{Root: o.runDir, Proc: o.proc, Log: slog.New(logr.ToSlogHandler(log))})
+	server, err := socket.New(socket.Config{Root: o.runDir, Proc: o.pids, Log: slog.New(logr.ToSlogHandler(log))})
 	if err != nil {
 		return nil, fmt.Errorf("open sharer: %w", err)
 	}

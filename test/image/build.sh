@@ -18,7 +18,7 @@ set -euo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${AIPUB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/aipub}/image
 suite=bookworm
-bases=2 # counts changes to the base images below
+bases=3 # counts changes to the base images below
 
 say() { printf 'image: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -111,7 +111,7 @@ build() {
 	# Side by side: mostly waiting for downloads and disk.
 	base runtime "$arch" "" &
 	second=$!
-	base builder "$host" "gcc,libc6-dev,$cross"
+	base builder "$host" "gcc,libc6-dev,make,$cross"
 	modules
 	wait "$second"
 	say "building $IMAGE for $PLATFORM"

@@ -60,6 +60,14 @@ build)
 	build 1 "$bin/aipub-node" ./cmd/aipub-node "$version -extldflags '-Wl,-z,lazy'"
 	build 0 "$bin/aipub-controller" ./cmd/aipub-controller "$version"
 	build 0 "$bin/kubectl-aipub" ./cmd/kubectl-aipub "$version"
+	# What the agent puts on the host: the hook, and the library that containers
+	# load, which depends on libc alone.
+	lib=/out/usr/lib/aipub
+	mkdir -p "$lib"
+	build 0 "$lib/aipub-cdi-hook" ./cmd/aipub-cdi-hook "$version"
+	echo "building libaipub for linux/$GOARCH"
+	make -s -C sharer/shim CC="${CC:-cc}" OUT=/tmp/shim
+	cp "$(cat /tmp/shim/path)" "$lib/"
 	;;
 *)
 	echo "step $step: use prepare or build" >&2

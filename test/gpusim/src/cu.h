@@ -78,6 +78,7 @@ struct CUstream_st {
     uint64_t owner;      // thread number of a per-thread default stream
     bool dying;          // destroyed, and still working
     struct cu_capture *capture;
+    struct cu_nodes *deps; // what the next captured work depends on
     struct cu_host_call *calls, **calls_end; // queued host functions, in order
     struct CUstream_st *next;
 };
@@ -91,9 +92,7 @@ struct CUevent_st {
     uint64_t count;  // and how many of its commands must be complete
     bool foreign; // opened from another process's handle
     struct cu_capture *capture;
-    struct CUgraphNode_st *node; // what a wait on the event depends on while capturing
-    struct CUgraphNode_st **nodes;
-    size_t node_count;
+    struct cu_nodes *nodes; // what a wait for the event depends on while capturing
 };
 
 struct CUfunc_st {
@@ -195,6 +194,8 @@ struct cu_range *cu_range_new(CUdeviceptr base, uint64_t size, enum cu_memory me
 void cu_range_drop(struct cu_range *r);
 CUdeviceptr cu_addresses(uint64_t size, uint64_t alignment);
 void cu_addresses_free(CUdeviceptr base, uint64_t size);
+void cu_pools_settle(void);    // at a synchronization: what is above the thresholds goes back
+void cu_pools_end(int device); // with the last context on a device
 CUresult cu_pool_free(struct cu_range *r); // of memory from a pool, whose work is done
 uint64_t cu_bus_ns(uint64_t bytes);        // time that a copy over the bus takes
 CUresult cu_allocate(CUcontext ctx, uint64_t size, struct cu_range **out);

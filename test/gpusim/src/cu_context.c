@@ -46,7 +46,9 @@ static int process_entry(const struct cu_device *d) {
 
 static void leave_process(const struct CUctx_st *c) {
     struct gs_process *p = &cu_gpu(&cu.device[c->device])->v.process[c->process];
-    if (--p->contexts == 0) p->used = 0;
+    if (--p->contexts) return;
+    p->used = 0;
+    cu_pools_end(c->device);
 }
 
 static CUresult admit(struct CUctx_st *c) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cu.h"
+#include "cu_checkpoint.h"
 #include "cu_version.h"
 
 struct cu_library cu = {.client = -1};
@@ -63,13 +64,26 @@ CUresult cuInit(unsigned int flags) {
     return r;
 }
 
-CUresult cu_enter(void) {
-    if (!__atomic_load_n(&cu.ready, __ATOMIC_ACQUIRE) || atomic_load(&forked)) return CUDA_ERROR_NOT_INITIALIZED;
-    if (cu_in_host_call) return CUDA_ERROR_NOT_PERMITTED;
-    gs_lock(&cu.m);
+static CUresult usable(void) {
     if (!cu.m.s->retired && cu.m.s->boot == cu.boot) return CUDA_SUCCESS;
     gs_unlock(&cu.m);
     return CUDA_ERROR_DEINITIALIZED;
+}
+
+CUresult cu_enter_locked(void) {
+    if (!__atomic_load_n(&cu.ready, __ATOMIC_ACQUIRE) || atomic_load(&forked)) return CUDA_ERROR_NOT_INITIALIZED;
+    if (cu_in_host_call) return CUDA_ERROR_NOT_PERMITTED;
+    gs_lock(&cu.m);
+    return usable();
+}
+
+CUresult cu_enter(void) {
+    CU_TRY(cu_enter_locked());
+    while (cu.m.s->exec.client[cu.client].checkpoint != CU_PROCESS_RUNNING) {
+        gs_exec_sleep(&cu.m, gs_now_ns() + 100000000);
+        CU_TRY(usable());
+    }
+    return CUDA_SUCCESS;
 }
 
 void cu_leave(const bool *entered) {

@@ -6,6 +6,8 @@
 
 #include "cu.h"
 #include "cu_capture.h"
+#include "cu_event.h"
+#include "cu_graph.h"
 
 static struct gs_event_slot *slot_of(CUevent e) {
     return &cu.m.s->exec.event[e->slot];

@@ -47,7 +47,7 @@ CUresult cu_launch_submit(const struct cu_launch *l, CUstream stream) {
     if (cu_capturing(s)) return cu_capture_kernel(s, l);
     CU_TRY(cu_refuse_implicit(s));
     if (l->function->module->ctx && l->function->module->ctx != s->ctx) return CUDA_ERROR_INVALID_HANDLE;
-    return cu_push(s, (struct gs_command){.kind = GS_CMD_KERNEL, .left_ns = l->ns});
+    return cu_push(s, (struct gs_command){.kind = GS_CMD_KERNEL, .left_ns = l->ns, .value = 1});
 }
 
 static CUresult launch(const struct cu_launch *asked, CUstream stream, void **params, void **extra) {

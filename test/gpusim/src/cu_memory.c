@@ -133,7 +133,7 @@ void cu_release_context(CUcontext ctx) {
         found = NULL;
         twalk(cu.ranges, find_one);
         if (!found) return;
-        found->physical = NULL;
-        cu_release(found);
+        if (found->memory == CU_MEM_POOL) cu_pool_free(found);
+        else cu_release(found);
     }
 }

@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuGetProcAddress, cuGetExportTable, and the names of errors.
-#include <string.h>
-
 #include "cu.h"
+#include "cu_symbols.h"
 #include "cu_version.h"
-
-struct symbol {
-    const char *base;
-    void (*address)(void);
-    int since, until;
-    bool per_thread;
-};
-
-#define SYMBOL_TWIN(twin, symbol, base, since, params, args) \
-    {#base, (void (*)(void))twin, since < 7000 ? 7000 : since, 0, true},
-#define X(symbol, base, since, until, twin, params, args) \
-    {#base, (void (*)(void))symbol, since, until, false}, \
-    GS_TWIN_##twin(SYMBOL_TWIN, symbol, base, since, params, args)
-static const struct symbol symbols[] = {CUDA_CALLS(X)};
-#undef X
 
 int gs_cuda_version(void) {
     if (gs_cuda_built_as) return gs_cuda_built_as;
@@ -32,31 +16,12 @@ int gs_cuda_version(void) {
     return version;
 }
 
-// find returns the newest form that both versions know; `exists` tells whether
-// the driver has any.
-static void *find(const char *base, int version, bool per_thread, bool *exists) {
-    const struct symbol *best = NULL;
-    int driver = gs_cuda_version();
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        const struct symbol *s = &symbols[i];
-        if (strcmp(s->base, base) || s->since > driver || (s->until && s->until <= driver)) continue;
-        *exists = true;
-        if (s->since > version || (s->per_thread && !per_thread)) continue;
-        // Of one version the twin, which stands after its original, wins.
-        if (!best || s->per_thread > best->per_thread || (s->per_thread == best->per_thread && s->since > best->since))
-            best = s;
-    }
-    void *address = NULL;
-    if (best) memcpy(&address, &best->address, sizeof address);
-    return address;
-}
-
 static CUresult resolve(const char *base, void **pfn, int version, cuuint64_t flags, bool *exists) {
     const cuuint64_t both = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     if (!base || !pfn || flags & ~both || flags == both) return CUDA_ERROR_INVALID_VALUE;
     *pfn = NULL;
     if (version > gs_cuda_version()) return CUDA_ERROR_INVALID_VALUE;
-    *pfn = find(base, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, exists);
+    *pfn = gs_cuda_symbol(base, version, gs_cuda_version(), flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, exists);
     return CUDA_SUCCESS;
 }
 

@@ -97,7 +97,10 @@ CUresult cu_wait(CUstream s, uint64_t count) {
     uint32_t slot = s->slot;
     for (;;) {
         gs_exec_advance(&cu.m);
-        if (gs_exec_complete(cu.m.s, slot, count)) return CUDA_SUCCESS;
+        if (gs_exec_complete(cu.m.s, slot, count)) {
+            cu_pools_settle();
+            return CUDA_SUCCESS;
+        }
         gs_exec_sleep(&cu.m, gs_exec_bound(cu.m.s, slot, count));
         CU_TRY(alive(ctx));
     }

@@ -8,8 +8,6 @@
 #include "cu.h"
 #include "cu_capture.h"
 
-CUresult cu_host_call(CUstream s, CUhostFn fn, CUstreamCallback callback, void *user);
-
 struct op {
     void *address;
     uint64_t value;

@@ -20,7 +20,7 @@ enum {
 };
 
 enum gs_command_kind {
-    GS_CMD_KERNEL, // left_ns of the GPU
+    GS_CMD_KERNEL, // left_ns of the GPU, for `value` kernels
     GS_CMD_COPY,   // left_ns of a copy engine
     GS_CMD_RECORD, // completes record `value` of `event`
     GS_CMD_WAIT,   // until record `value` of `event` is complete

@@ -73,7 +73,7 @@ static bool settle_stream(struct scene *sc, uint32_t stream) {
         struct gs_event_slot *ev = &sc->s->exec.event[c->event % GS_MAX_EVENTS];
         if (c->kind == GS_CMD_HOST || c->left_ns || (c->kind == GS_CMD_WAIT && ev->used && ev->done < c->value)) break;
         if (c->kind == GS_CMD_RECORD) record(ev, c->value, sc->t->cursor_ns);
-        if (c->kind == GS_CMD_KERNEL) sc->s->exec.context[st->context].kernels++;
+        if (c->kind == GS_CMD_KERNEL) sc->s->exec.context[st->context].kernels += c->value;
         pop(sc->t, st, stream);
         moved = true;
     }

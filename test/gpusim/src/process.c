@@ -89,7 +89,8 @@ nvmlReturn_t gs_process_charge(struct gs_gpu *g, uint32_t process, int64_t bytes
     struct gs_process *p = &g->v.process[process];
     if (bytes > 0 && gs_process_memory(g, p->gi, GS_NONE) + (uint64_t)bytes > gs_process_room(g, p->gi, p->ci))
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
-    p->memory += (uint64_t)bytes;
+    // What was charged to an entry that is gone is not given back to its successor.
+    p->memory = bytes < 0 && p->memory < (uint64_t)-bytes ? 0 : p->memory + (uint64_t)bytes;
     return NVML_SUCCESS;
 }
 

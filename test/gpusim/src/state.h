@@ -90,6 +90,7 @@ struct gs_process {
     // Start time of a real process in clock ticks after boot; it holds the
     // device only while it lives. 0: simulated, holds until removed.
     uint64_t start_time;
+    uint64_t parked;    // bytes that a checkpoint has moved to the host
     uint64_t window_ns; // GPU time in the running utilization sample
     uint32_t client;    // index + 1 of a CUDA client, which then decides whether it lives
     uint32_t contexts;  // of that client on this device
@@ -161,7 +162,7 @@ _Static_assert((int)NVML_CALL_COUNT <= (int)GS_CALL_SLOTS, "more calls than faul
 _Static_assert(sizeof(struct gs_gpu_spec) == 16 + 48 + 32 + 6 * 4 + 8, "gs_gpu_spec changed");
 _Static_assert(sizeof(struct gs_compute_instance) == 64, "gs_compute_instance changed");
 _Static_assert(sizeof(struct gs_gpu_instance) == 16 + 8 * 64, "gs_gpu_instance changed");
-_Static_assert(sizeof(struct gs_process) == 56, "gs_process changed");
+_Static_assert(sizeof(struct gs_process) == 64, "gs_process changed");
 _Static_assert(sizeof(struct gs_event) == 32, "gs_event changed");
 _Static_assert(sizeof(struct gs_fault) == 12, "gs_fault changed");
 _Static_assert(offsetof(struct gs_state, version) == 8, "the version must stay where every build looks for it");

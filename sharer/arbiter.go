@@ -33,9 +33,10 @@ type tenant struct {
 	Tenant
 	seats   []*seat
 	removed bool
-	want    bool    // work waits, or came while the lease was ending
+	want    bool    // work waits; under a lease: may wait when that is drained
 	since   Instant // when waiting: since when
-	owed    bool    // when waiting: woke with credit while another had the GPU
+	woken   bool    // woke with credit, and has not used it up
+	reclaim bool    // when waiting: woken while another had the GPU
 	lease   *lease
 	stat    Stat
 }
@@ -85,7 +86,10 @@ func (a *Arbiter) Want(now Instant, id TenantID) []Action {
 		l.number, l.granted, l.given = a.leases, a.now, a.now
 		t.stat.Leases++
 		a.act(Grant, l, Turn)
-	case l.ended:
+	default:
+		// Either the word crossed with the grant, or Drained is yet to come and was
+		// sent before this work came. A lease too many costs less than work that
+		// waits forever.
 		t.want = true
 	}
 	return a.decide()
@@ -114,7 +118,7 @@ func (a *Arbiter) Drained(now Instant, id TenantID, number uint64, used time.Dur
 		l.drop()
 		a.forget()
 		if t := a.find(id); t != nil && t.lease == nil && (t.want || wants) {
-			t.wake(a.now)
+			t.want, t.since = true, a.now
 		}
 	}
 	return a.decide()
@@ -188,17 +192,18 @@ func (a *Arbiter) lease(id TenantID, number uint64) *lease {
 	return nil
 }
 
-// wake makes t wait.
+// wake makes t wait after it was idle.
 func (t *tenant) wake(now Instant) {
-	t.want, t.since, t.owed = true, now, false
+	t.want, t.since, t.woken = true, now, true
+	t.woken = t.owed()
 	for _, s := range t.seats {
-		if u := s.gpu.user(); u != nil && u.tenant != t {
-			t.owed = true
-		}
+		t.reclaim = t.woken && (t.reclaim || s.gpu.user() != nil)
 	}
-	for _, s := range t.seats {
-		t.owed = t.owed && s.lag > 0
-	}
+}
+
+// owed reports whether t is using what it saved while it was idle.
+func (t *tenant) owed() bool {
+	return t.woken && !slices.ContainsFunc(t.seats, func(s *seat) bool { return s.lag <= 0 })
 }
 
 // forget drops tenants that were removed and have no lease any more.

@@ -58,11 +58,14 @@ func (a *Arbiter) compete() {
 				s.leave()
 			}
 		}
+		t.woken = t.owed()
 	}
 }
 
-// queue returns who is to be served, in this order: the furthest behind its
-// share first.
+// queue returns who is to be served, in this order: first those who woke and are
+// owed what they saved, in the order of waking, so that none of them waits for
+// long work of others; it is little, see Config.Round. Then the furthest behind
+// its share.
 func (a *Arbiter) queue() []*tenant {
 	var queue []*tenant
 	for _, t := range a.tenants {
@@ -71,6 +74,14 @@ func (a *Arbiter) queue() []*tenant {
 		}
 	}
 	slices.SortStableFunc(queue, func(x, y *tenant) int {
+		switch xo, yo := x.owed(), y.owed(); {
+		case xo && yo:
+			return cmp.Compare(x.since, y.since)
+		case xo:
+			return -1
+		case yo:
+			return 1
+		}
 		return cmp.Or(cmp.Compare(y.behind(), x.behind()), cmp.Compare(x.since, y.since))
 	})
 	return queue
@@ -93,7 +104,7 @@ func (t *tenant) behind() float64 {
 }
 
 // extend moves the end of leases that are about to run out, where nobody in the
-// queue is further behind.
+// queue comes first.
 func (a *Arbiter) extend(queue []*tenant) {
 	for _, t := range a.tenants {
 		l := t.lease
@@ -106,7 +117,7 @@ func (a *Arbiter) extend(queue []*tenant) {
 				continue
 			}
 			length, why = a.quantum(t), StillFirst
-			if w.behind() >= t.behind() {
+			if w.owed() || !t.owed() && w.behind() >= t.behind() {
 				length = 0
 				break
 			}
@@ -186,8 +197,8 @@ func (a *Arbiter) grant(t *tenant) {
 	a.leases++
 	l.number = a.leases
 	why := Turn
-	if t.owed {
-		why = Reclaimed
+	if t.reclaim {
+		why, t.reclaim = Reclaimed, false
 		t.stat.reclaimed(begin.Sub(t.since))
 	}
 	t.want = false

@@ -25,7 +25,7 @@ func (a *Arbiter) Set(now Instant, tenants []Tenant) []Action {
 		if i >= 0 {
 			t.stat = old[i].stat
 			if old[i].want || old[i].lease != nil {
-				t.wake(a.now)
+				t.want, t.since = true, a.now
 			}
 		}
 		a.tenants = append(a.tenants, t)

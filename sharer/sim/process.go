@@ -33,16 +33,17 @@ type Program interface {
 type process struct {
 	tenant   *tenant
 	program  Program
-	step     *Step // the next command, not yet issued
-	sleeping bool  // until step.At
-	syncing  bool  // until the last command is done
+	step     Step // the next command, not yet issued
+	fetched  bool // step is there
+	sleeping bool // until step.At
+	syncing  bool // until the last command is done
 	over     bool
 	inflight time.Duration
-	count    int
+	issued   []Step // in flight, oldest first; commands end in their order
 }
 
 // waits reports whether work waits for the gate.
-func (p *process) waits() bool { return p.step != nil && p.step.At <= p.tenant.sim.now }
+func (p *process) waits() bool { return p.fetched && p.step.At <= p.tenant.sim.now }
 
 // pump issues what can be issued now.
 func (p *process) pump() {
@@ -52,25 +53,25 @@ func (p *process) pump() {
 			t.ask()
 			return
 		}
-		if p.count > 0 && p.inflight+p.step.Length > s.config.Window {
+		if len(p.issued) > 0 && p.inflight+p.step.Length > s.config.Window {
 			return
 		}
-		step := *p.step
-		p.step, p.syncing = nil, step.Sync
+		step := p.step
+		p.fetched, p.syncing = false, step.Sync
 		p.inflight += step.Length
-		p.count++
+		p.issued = append(p.issued, step)
 		start, end := t.launch(step.Length)
 		if step.First {
 			t.Usage.starts(step.Arrived, start)
 		}
-		s.at(end, func() { p.completed(step) })
+		s.completes(end, p)
 	}
 }
 
 // ready fetches the next command and reports whether it is to be issued now.
 func (p *process) ready() bool {
 	s := p.tenant.sim
-	if p.step == nil {
+	if !p.fetched {
 		if p.syncing || p.over {
 			return false
 		}
@@ -79,7 +80,7 @@ func (p *process) ready() bool {
 			p.over = true
 			return false
 		}
-		p.step = &step
+		p.step, p.fetched = step, true
 	}
 	if p.step.At > s.now {
 		if !p.sleeping {
@@ -94,9 +95,11 @@ func (p *process) ready() bool {
 	return true
 }
 
-func (p *process) completed(step Step) {
+// completed is called when the oldest command in flight is done.
+func (p *process) completed() {
+	step := p.issued[0]
+	p.issued = p.issued[:copy(p.issued, p.issued[1:])]
 	p.inflight -= step.Length
-	p.count--
 	p.syncing = p.syncing && !step.Sync
 	if step.Last {
 		p.tenant.Usage.ends(step.Arrived, p.tenant.sim.now)

@@ -3,7 +3,6 @@
 package sim
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"time"
 
@@ -65,7 +64,7 @@ func New(c Config, jobs []Job) *Sim {
 	}
 	var set []sharer.Tenant
 	for _, j := range jobs {
-		t := &tenant{sim: s, Tenant: j.Tenant, Usage: Usage{busy: map[string][]time.Duration{}}}
+		t := &tenant{sim: s, Tenant: j.Tenant}
 		for _, leg := range j.Legs {
 			if s.gpus[leg.GPU] == nil {
 				s.gpus[leg.GPU] = &gpu{name: leg.GPU}
@@ -92,9 +91,13 @@ func New(c Config, jobs []Job) *Sim {
 func (s *Sim) Run(d time.Duration) {
 	end := s.now.Add(d)
 	for len(s.events) > 0 && s.events[0].at <= end {
-		e := heap.Pop(&s.events).(event)
+		e := s.events.pop()
 		s.now = e.at
-		e.do()
+		if e.process != nil {
+			e.process.completed()
+		} else {
+			e.do()
+		}
 	}
 	s.now = end
 }
@@ -128,12 +131,12 @@ func (s *Sim) tell(event func() []sharer.Action) {
 		t := s.tenants[x.Tenant]
 		switch x.Do {
 		case sharer.Grant:
-			s.after(s.message(), func() { t.granted(x) })
+			s.at(t.down(), func() { t.granted(x) })
 		case sharer.Extend:
 			// The end stands in shared memory; nobody need be told.
 			t.extended(x)
 		case sharer.Recall:
-			s.after(s.message(), func() { t.recalled(x) })
+			s.at(t.down(), func() { t.recalled(x) })
 		}
 	}
 	if next, ok := s.arbiter.Next(); ok && (s.tick == 0 || next < s.tick) {
@@ -147,38 +150,20 @@ func (s *Sim) tell(event func() []sharer.Action) {
 	}
 }
 
-// say sends word to the arbiter.
-func (s *Sim) say(event func() []sharer.Action) {
-	s.after(s.message(), func() { s.tell(event) })
-}
-
 func (s *Sim) message() time.Duration {
 	return time.Duration(float64(s.config.Message) * (0.5 + s.random.Float64()))
 }
 
 func (s *Sim) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
 
+// at lets something happen at a moment, after what is already to happen then.
 func (s *Sim) at(when sharer.Instant, do func()) {
 	s.order++
-	heap.Push(&s.events, event{max(when, s.now), s.order, do})
+	s.events.push(event{at: max(when, s.now), order: s.order, do: do})
 }
 
-type event struct {
-	at    sharer.Instant
-	order uint64
-	do    func()
-}
-
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].order < e[j].order
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+// completes lets the process's oldest command be done at a moment.
+func (s *Sim) completes(when sharer.Instant, p *process) {
+	s.order++
+	s.events.push(event{at: when, order: s.order, process: p})
 }

@@ -39,6 +39,21 @@ type tenant struct {
 	done     sharer.Instant // when all that was issued is done
 	used     time.Duration  // under the lease
 	idle     uint64         // counts launches, to see whether one came since
+
+	said, heard sharer.Instant // when the last message each way arrives
+}
+
+// say sends word to the arbiter. Messages of a tenant keep their order.
+func (t *tenant) say(event func(a *sharer.Arbiter, now sharer.Instant) []sharer.Action) {
+	s := t.sim
+	t.said = max(t.said, s.now.Add(s.message()))
+	s.at(t.said, func() { s.tell(func() []sharer.Action { return event(s.arbiter, s.now) }) })
+}
+
+// down is when word of the arbiter from now arrives.
+func (t *tenant) down() sharer.Instant {
+	t.heard = max(t.heard, t.sim.now.Add(t.sim.message()))
+	return t.heard
 }
 
 func (t *tenant) granted(x sharer.Action) {
@@ -93,15 +108,17 @@ func (t *tenant) shut() {
 	s, lease := t.sim, t.lease
 	left := float64(t.done.Sub(s.now)) * (1 + s.config.Misprediction*(2*s.random.Float64()-1))
 	done := s.now.Add(time.Duration(left))
-	s.say(func() []sharer.Action { return s.arbiter.Closing(s.now, t.ID, lease, done) })
+	t.say(func(a *sharer.Arbiter, now sharer.Instant) []sharer.Action { return a.Closing(now, t.ID, lease, done) })
 }
 
 func (t *tenant) drained() {
 	t.draining = false
 	wants := slices.ContainsFunc(t.processes, (*process).waits)
 	t.wanted = wants
-	s, lease, used := t.sim, t.lease, t.used
-	s.say(func() []sharer.Action { return s.arbiter.Drained(s.now, t.ID, lease, used, wants) })
+	lease, used := t.lease, t.used
+	t.say(func(a *sharer.Arbiter, now sharer.Instant) []sharer.Action {
+		return a.Drained(now, t.ID, lease, used, wants)
+	})
 }
 
 // rest gives an idle lease back after a while.
@@ -123,8 +140,7 @@ func (t *tenant) ask() {
 		return
 	}
 	t.wanted = true
-	s := t.sim
-	s.say(func() []sharer.Action { return s.arbiter.Want(s.now, t.ID) })
+	t.say(func(a *sharer.Arbiter, now sharer.Instant) []sharer.Action { return a.Want(now, t.ID) })
 }
 
 // launch issues a command on all GPUs of the tenant and returns when it started
@@ -134,7 +150,7 @@ func (t *tenant) launch(length time.Duration) (start, end sharer.Instant) {
 	t.inflight++
 	for _, g := range t.gpus {
 		from, to := g.run(t.sim.now, length)
-		t.Usage.add(g.name, from, to)
+		t.Add(g.name, time.Duration(from), time.Duration(to))
 		start, end = max(start, from), max(end, to)
 	}
 	t.done = max(t.done, end)

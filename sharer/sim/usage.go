@@ -21,15 +21,19 @@ type Usage struct {
 	Arrivals []sharer.Instant
 }
 
-func (u *Usage) add(gpu string, from, to sharer.Instant) {
+// Add books the time that a GPU worked for the tenant.
+func (u *Usage) Add(gpu string, from, to time.Duration) {
+	if u.busy == nil {
+		u.busy = map[string][]time.Duration{}
+	}
 	bins := u.busy[gpu]
 	for from < to {
-		i := int(from / sharer.Instant(bin))
+		i := int(from / bin)
 		for len(bins) <= i {
 			bins = append(bins, 0)
 		}
-		end := min(to, sharer.Instant(i+1)*sharer.Instant(bin))
-		bins[i] += end.Sub(from)
+		end := min(to, time.Duration(i+1)*bin)
+		bins[i] += end - from
 		from = end
 	}
 	u.busy[gpu] = bins

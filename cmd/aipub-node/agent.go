@@ -18,6 +18,7 @@ import (
 	"aipub.io/aipub/node/host"
 	"aipub.io/aipub/node/kube"
 	"aipub.io/aipub/partitioner"
+	"aipub.io/aipub/sharer/attach"
 )
 
 // agent joins the stages: it makes the node what the cluster wants of it. Only
@@ -40,6 +41,8 @@ type agent struct {
 	announced string // the reason that people know
 	faults    faults
 	events    events
+	findings  []attach.Finding // of the last audit
+	recent    recent
 }
 
 // told is what the last apply found, for the NodePartition.

@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/gpu/nvml"
 )
 
 // events is where people are told of what happened. It never blocks.
 type events interface {
 	Announce(node types.UID, eventType, reason, message string)
+	AnnouncePod(p gpu.Pod, eventType, reason, message string)
 }
 
 // faults are the pieces of hardware that are unhealthy, with the reason.

@@ -77,6 +77,13 @@ func (h *hardware) read(ctx context.Context) (*nvml.Driver, nvml.Inventory, erro
 	return d, inv, nil
 }
 
+// opened is the driver, nil until it answers.
+func (h *hardware) opened() *nvml.Driver {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.driver
+}
+
 // forget makes the next read ask the driver. It never waits for the hardware.
 func (h *hardware) forget() {
 	h.mu.Lock()

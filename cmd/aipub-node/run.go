@@ -77,6 +77,7 @@ func serve(ctx context.Context, o options, log logr.Logger) error {
 	return a.live(ctx, surroundings{
 		cluster: newCluster(rc, log, a), publisher: kube.NewPublisher(client, o.node), events: recorder,
 		withdraw: func(ctx context.Context) error { return kube.Withdraw(ctx, client, o.node) },
+		evict:    func(ctx context.Context, p gpu.Pod) error { return kube.Evict(ctx, client, p) },
 		lower: func(ctx context.Context, available map[string]int64) error {
 			return kube.Lower(ctx, client, o.node, available)
 		},
@@ -101,6 +102,8 @@ type surroundings struct {
 	events    events
 	// withdraw hides the node's sets from the scheduler; nil where there is none.
 	withdraw func(ctx context.Context) error
+	// evict ends a pod.
+	evict func(ctx context.Context, p gpu.Pod) error
 	// lower takes from the scheduler what is not available any more, by resource
 	// name; nil where there is none.
 	lower func(ctx context.Context, available map[string]int64) error
@@ -137,6 +140,8 @@ func (a *agent) live(ctx context.Context, s surroundings) error {
 
 	// The processes on block slices.
 	g.Go(func() error { return a.sharing.run(ctx, a.state) })
+	g.Go(func() error { a.audit(ctx, treatment{pods: s.cluster.podList, evict: s.evict}); return nil })
+	g.Go(func() error { a.followShares(ctx); return nil })
 
 	// The hardware and the cluster.
 	poke := s.cluster.poke

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -95,6 +96,22 @@ func (s *sharing) prepare(snap gpu.Snapshot, granted []gpu.Slice) error {
 	}
 	return nil // run says it again
 }
+
+// learn takes over what contexts were seen to cost, and reports whether that is
+// news.
+func (s *sharing) learn(contexts map[string]uint64) (news bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uuid, bytes := range contexts {
+		if s.contexts[uuid] != bytes {
+			s.contexts[uuid], news = bytes, true
+		}
+	}
+	return news
+}
+
+// since is how long ago t was.
+func (s *sharing) since(t sharer.Instant) time.Duration { return socket.MonotonicNow().Sub(t) }
 
 func (s *sharing) contextBytes(gpu string) uint64 {
 	if n, ok := s.contexts[gpu]; ok {

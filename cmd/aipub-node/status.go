@@ -21,6 +21,7 @@ func (a *agent) status() api.NodePartitionStatus {
 		Slices:   kube.Slices(snap),
 		Sets:     kube.Sets(snap),
 	}
+	a.describeShares(s.Slices)
 	for _, z := range t.numa {
 		s.NUMA = append(s.NUMA, api.NUMANode{ID: int32(z.ID), CPUs: int32(z.CPUs), Memory: *resource.NewQuantity(z.MemoryBytes, resource.BinarySI)})
 	}

@@ -11,6 +11,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+
+	"aipub.io/aipub/gpu"
 )
 
 const (
@@ -57,6 +59,14 @@ func (r *Recorder) Announce(uid types.UID, eventType, reason, message string) {
 	}
 	r.recorder.Event(&corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Node", Name: r.node, UID: uid,
+	}, eventType, reason, message)
+}
+
+// AnnouncePod tells of something that happened to a pod of this node, as Announce
+// does.
+func (r *Recorder) AnnouncePod(p gpu.Pod, eventType, reason, message string) {
+	r.recorder.Event(&corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID),
 	}, eventType, reason, message)
 }
 

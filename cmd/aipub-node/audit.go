@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/gpu"
+	"aipub.io/aipub/sharer"
+	"aipub.io/aipub/sharer/attach"
+)
+
+// auditEvery is how often the processes on block GPUs are looked at, and
+// auditPatience how long a process may stay past the limiter, with everybody
+// told, before it is evicted or killed.
+const (
+	auditEvery    = 500 * time.Millisecond
+	auditPatience = 5 * time.Second
+)
+
+// treatment is what can be done about a process past the limiter.
+type treatment struct {
+	// pods are the node's pods; false while they are not known.
+	pods func() ([]gpu.Pod, bool)
+	// evict ends a pod by way of the API server.
+	evict func(ctx context.Context, p gpu.Pod) error
+}
+
+// audit holds what the driver says is on the block GPUs against what is attached,
+// until ctx ends.
+func (a *agent) audit(ctx context.Context, t treatment) {
+	if a.sharing == nil {
+		return
+	}
+	auditor, proc := attach.New(attach.Config{}), attach.NewProc(a.options.pids)
+	ticker := time.NewTicker(auditEvery)
+	defer ticker.Stop()
+	treated := map[attach.ProcessID]bool{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		pods, _ := t.pods()
+		sample, ok := a.sample(ctx, proc, pods)
+		if !ok {
+			continue
+		}
+		r := auditor.Observe(sample)
+		a.correct(r)
+		a.find(r.Findings, pods)
+		for _, f := range r.Findings {
+			if treated[f.Process] {
+				continue
+			}
+			treated[f.Process] = a.treat(ctx, f, sample.At, pods, t)
+		}
+	}
+}
+
+// correct takes over what the driver says about memory.
+func (a *agent) correct(r attach.Report) {
+	for _, o := range r.Overheads {
+		if err := a.sharing.server.SetOverhead(o.Slice, o.Slot, o.Bytes); err != nil {
+			a.log.V(1).Info("correct ledger", "slice", o.Slice, "cause", err.Error())
+		}
+	}
+	if a.sharing.learn(r.ContextBytes) {
+		if err := a.sharing.hold(a.state.Snapshot()); err != nil {
+			a.log.Error(err, "publish what a context costs")
+		}
+	}
+}
+
+// find remembers what is wrong, and tells what is new.
+func (a *agent) find(now []attach.Finding, pods []gpu.Pod) {
+	a.mu.Lock()
+	before := a.findings
+	a.findings = now
+	a.mu.Unlock()
+	known := map[findingKey]bool{}
+	for _, f := range before {
+		known[keyOf(f)] = true
+	}
+	changed := len(before) != len(now)
+	for _, f := range now {
+		if known[keyOf(f)] {
+			continue
+		}
+		changed = true
+		a.log.Info("past the limiter", "reason", f.Reason, "slice", f.Slice, "pid", f.Process.PID, "message", f.Message)
+		if p, ok := podOf(pods, f.Container); ok {
+			a.tellPod(p, string(f.Reason), f.Message)
+			continue
+		}
+		a.announce(a.last().desired.NodeUID, corev1.EventTypeWarning, string(f.Reason), f.Message)
+	}
+	if changed {
+		notify(a.said)
+	}
+}
+
+// findingKey is a finding as long as it lasts.
+type findingKey struct {
+	reason  attach.Reason
+	slice   gpu.SliceID
+	process attach.ProcessID
+}
+
+func keyOf(f attach.Finding) findingKey { return findingKey{f.Reason, f.Slice, f.Process} }
+
+// treat does what the policy says about a finding. It reports whether something
+// was done.
+func (a *agent) treat(ctx context.Context, f attach.Finding, now sharer.Instant, pods []gpu.Pod, t treatment) bool {
+	policy := attach.Warn
+	if p := a.last().policy; p != nil {
+		policy = policyOf(p.Spec.Unattached)
+	}
+	switch policy.Decide(f, now, auditPatience) {
+	case attach.Evict:
+		p, ok := podOf(pods, f.Container)
+		if !ok {
+			return false
+		}
+		a.tellPod(p, "EvictedPastLimiter", "evicted, since "+f.Message)
+		if err := t.evict(ctx, p); err != nil {
+			a.log.Error(err, "evict pod; trying again", "namespace", p.Namespace, "pod", p.Name)
+			return false
+		}
+		return true
+	case attach.Kill:
+		if p, ok := podOf(pods, f.Container); ok {
+			a.tellPod(p, "KilledPastLimiter", fmt.Sprintf("killed, since %s", f.Message))
+		}
+		if err := kill(a.options.pids, f.Process); err != nil {
+			a.log.Error(err, "kill process", "pid", f.Process.PID)
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// policyOf translates what an administrator writes.
+func policyOf(u api.Unattached) attach.Policy {
+	switch u {
+	case api.UnattachedEvict:
+		return attach.Evict
+	case api.UnattachedKill:
+		return attach.Kill
+	default:
+		return attach.Warn
+	}
+}
+
+// kill ends a process, and no other one that has its number by now.
+func kill(proc string, p attach.ProcessID) error {
+	now, _, err := attach.NewProc(proc).Process(p.PID)
+	if err != nil || now != p {
+		return nil //nolint:nilerr // it is gone
+	}
+	return syscall.Kill(p.PID, syscall.SIGKILL)
+}
+
+func podOf(pods []gpu.Pod, c attach.Container) (gpu.Pod, bool) {
+	for _, p := range pods {
+		if c.PodUID != "" && p.UID == c.PodUID {
+			return p, true
+		}
+	}
+	return gpu.Pod{}, false
+}
+
+// tellPod writes an event on a pod.
+func (a *agent) tellPod(p gpu.Pod, reason, message string) {
+	a.mu.Lock()
+	e := a.events
+	a.mu.Unlock()
+	if e != nil {
+		e.AnnouncePod(p, corev1.EventTypeWarning, reason, message)
+	}
+}

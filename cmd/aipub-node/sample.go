@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"slices"
+
+	"aipub.io/aipub/gpu"
+	"aipub.io/aipub/sharer/attach"
+	"aipub.io/aipub/sharer/socket"
+	"aipub.io/aipub/sharer/wire"
+)
+
+// sample looks at the block GPUs of which something is held; false when there is
+// nothing to look at, or the driver does not answer.
+func (a *agent) sample(ctx context.Context, proc *attach.Proc, pods []gpu.Pod) (attach.Sample, bool) {
+	held := heldBlocks(a.state.Snapshot(), pods)
+	driver := a.hardware.opened()
+	if len(held) == 0 || driver == nil {
+		return attach.Sample{}, false
+	}
+	view := a.sharing.server.View()
+	s := attach.Sample{At: view.At, Slices: held, Attached: attached(view)}
+	minors := map[int]string{}
+	for _, g := range a.gpus() {
+		if !slices.ContainsFunc(held, func(h attach.Slice) bool { return h.GPU == g.UUID }) {
+			continue
+		}
+		minors[g.Minor] = g.UUID
+		processes, err := driver.Processes(ctx, g.UUID)
+		if err != nil {
+			a.log.V(1).Info("list processes", "gpu", g.UUID, "cause", err.Error())
+			return attach.Sample{}, false
+		}
+		for _, p := range processes {
+			id, container, err := proc.Process(p.PID)
+			if err != nil {
+				continue // it ended just now
+			}
+			s.OnGPU = append(s.OnGPU, attach.OnGPU{Process: id, GPU: g.UUID, Container: container, UsedBytes: uint64(p.MemoryBytes), BusyPercent: -1})
+		}
+	}
+	s.OnGPU = append(s.OnGPU, a.openers(proc, s, minors)...)
+	return s, true
+}
+
+// openers are the processes of holders that have a block GPU's device file open
+// as CUDA programs do, and that the driver does not list.
+func (a *agent) openers(proc *attach.Proc, s attach.Sample, minors map[int]string) []attach.OnGPU {
+	users, err := proc.Users(func(c attach.Container) bool {
+		return slices.ContainsFunc(s.Slices, func(h attach.Slice) bool { return h.Holder.PodUID == c.PodUID && c.PodUID != "" })
+	})
+	if err != nil {
+		a.log.V(1).Info("look for open device files", "cause", err.Error())
+		return nil
+	}
+	var more []attach.OnGPU
+	for _, u := range users {
+		for _, minor := range u.Minors {
+			uuid, ours := minors[minor]
+			listed := slices.ContainsFunc(s.OnGPU, func(p attach.OnGPU) bool { return p.Process == u.Process && p.GPU == uuid })
+			if ours && !listed {
+				more = append(more, attach.OnGPU{Process: u.Process, GPU: uuid, Container: u.Container, BusyPercent: -1})
+			}
+		}
+	}
+	return more
+}
+
+// heldBlocks are the block slices that are held, and by which pod.
+func heldBlocks(snap gpu.Snapshot, pods []gpu.Pod) []attach.Slice {
+	uid := func(h gpu.Holder) string {
+		for _, p := range pods {
+			if p.Namespace == h.Namespace && p.Name == h.Pod {
+				return p.UID
+			}
+		}
+		return h.PodUID
+	}
+	var all []attach.Slice
+	for _, st := range snap.Slices {
+		if st.Slice.Block == nil || (st.State != gpu.StateHeld && st.State != gpu.StateRetired) {
+			continue
+		}
+		all = append(all, attach.Slice{
+			ID: st.Slice.ID, GPU: st.Slice.GPUs[0], MemoryBytes: uint64(st.Slice.Block.MemoryBytes),
+			Holder: attach.Container{PodUID: uid(st.Holder)},
+		})
+	}
+	return all
+}
+
+// attached are the processes with the limiter.
+func attached(v socket.View) []attach.Attached {
+	var all []attach.Attached
+	for _, p := range v.Processes() {
+		all = append(all, attach.Attached{
+			Process: attach.ProcessID{PID: p.HostPID, Start: p.StartTime}, Slice: p.Slice, Slot: p.Slot,
+			BuildID: p.BuildID, Ungated: p.Problems&wire.ProblemUngated != 0,
+			CommittedBytes: p.Memory.Committed, PendingBytes: p.Memory.Pending, OverheadBytes: p.Memory.Overhead,
+			ManagedBytes: p.Memory.Managed, Busy: p.Work.Busy,
+		})
+	}
+	return all
+}

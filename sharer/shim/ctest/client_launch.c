@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static CUgraphExec graph_of(CUfunction f, uint64_t us) {
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec exec;
+    OK(cuStreamCreate, &stream, 1);
+    OK(cuStreamBeginCapture_v2, stream, 2);
+    CHECK(launch(f, stream, us) == 0);
+    OK(cuStreamEndCapture, stream, &graph);
+    OK(cuGraphInstantiateWithFlags, &exec, graph, 0ULL);
+    return exec;
+}
+
+// issue launches once in the way that is named.
+static int issue(const char *how, CUfunction f, CUstream stream, CUgraphExec exec, uint64_t us) {
+    void *params[] = {&us};
+    CUlaunchConfig config = {1, 1, 1, 1, 1, 1, 0, stream, NULL, 0};
+    if (strcmp(how, "ex") == 0) return CALL(cuLaunchKernelEx, &config, f, params, NULL);
+    if (strcmp(how, "coop") == 0) return CALL(cuLaunchCooperativeKernel, f, 1, 1, 1, 1, 1, 1, 0, stream, params);
+    if (strcmp(how, "graph") == 0) return CALL(cuGraphLaunch, exec, stream);
+    if (strcmp(how, "ptsz") == 0) return CALL(cuLaunchKernel_ptsz, f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+    return launch(f, stream, us);
+}
+
+// launch HOW COUNT US: prints for how long it ran.
+void client_launch(int argc, char **argv) {
+    const char *how = argc > 0 ? argv[0] : "plain";
+    int count = argc > 1 ? atoi(argv[1]) : 1;
+    uint64_t us = argc > 2 ? (uint64_t)atoi(argv[2]) : 100, begin;
+    CUstream stream;
+    start();
+    CUfunction f = kernel("busy");
+    CUgraphExec exec = strcmp(how, "graph") == 0 ? graph_of(f, us) : NULL;
+    OK(cuStreamCreate, &stream, 1);
+    begin = now();
+    for (int i = 0; i < count; i++) {
+        int result = issue(how, f, stream, exec, us);
+        CHECK(result == 0, "launch %d: %d", i, result);
+        if (result) return;
+    }
+    OK(cuCtxSynchronize, );
+    printf("%s: %d launches of %lu us in %lu us\n", how, count, (unsigned long)us, (unsigned long)((now() - begin) / 1000));
+    if (getenv("LINGER")) usleep((unsigned)atoi(getenv("LINGER")) * 1000);
+}
+
+// A capture that contains launches, allocations, copies and a second stream comes
+// out whole, and its launches are not held back: there is no lease.
+void client_capture(void) {
+    CUstream a, b;
+    CUevent fork_at, join_at;
+    CUgraph graph;
+    CUgraphExec exec;
+    CUdeviceptr p, q;
+    size_t nodes = 0;
+    start();
+    CUfunction f = kernel("busy");
+    OK(cuStreamCreate, &a, 1);
+    OK(cuStreamCreate, &b, 1);
+    OK(cuEventCreate, &fork_at, 2);
+    OK(cuEventCreate, &join_at, 2);
+    OK(cuMemAlloc_v2, &p, 4 * MIB);
+    for (int mode = 0; mode < 3; mode++) {
+        OK(cuStreamBeginCapture_v2, a, mode);
+        CHECK(launch(f, a, 100) == 0);
+        OK(cuEventRecord, fork_at, a);
+        OK(cuStreamWaitEvent, b, fork_at, 0);
+        CHECK(launch(f, b, 100) == 0);
+        OK(cuMemsetD8Async, p, 1, 2 * MIB, b);
+        OK(cuEventRecord, join_at, b);
+        OK(cuStreamWaitEvent, a, join_at, 0);
+        OK(cuMemAllocAsync, &q, 4 * MIB, a);
+        OK(cuMemFreeAsync, q, a);
+        OK(cuStreamEndCapture, a, &graph);
+        OK(cuGraphGetNodes, graph, NULL, &nodes);
+        CHECK(nodes == 5, "but %zu", nodes);
+    }
+    CHECK(my_slot()->waits == 0, "nothing that is captured waits");
+    OK(cuGraphInstantiateWithFlags, &exec, graph, 0ULL);
+    OK(cuGraphLaunch, exec, a);
+    OK(cuCtxSynchronize, );
+    CHECK(my_slot()->waits == 1, "the launch did");
+}
+
+// A child that CUDA is of no use to leaves its parent's slot alone, and one that
+// calls exec has a slot of its own.
+void client_fork(void) {
+    CUdeviceptr p;
+    start();
+    OK(cuMemAlloc_v2, &p, 4 * MIB);
+    uint64_t held = my_slot()->committed_bytes;
+    pid_t child = fork();
+    if (child == 0) {
+        int refused = CALL(cuMemFree_v2, p) != 0;
+        if (refused) execl("/proc/self/exe", "client", "memory", (char *)NULL);
+        _exit(9);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
+    CHECK(my_slot()->committed_bytes == held);
+    OK(cuMemFree_v2, p);
+    CHECK(my_slot()->committed_bytes == 0);
+}
+
+static double measure(CUfunction f, int n, int (*go)()) {
+    uint64_t begin = now();
+    for (int i = 0; i < n; i++) go(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    return (double)(now() - begin) / n;
+}
+
+// bench prints what a launch costs on a driver that does nothing.
+void client_bench(void) {
+    enum { N = 2000000 };
+    CUdeviceptr p;
+    start();
+    CUfunction f = kernel("noop");
+    int (*go)() = look_up("cuLaunchKernel");
+    int (*get)() = look_up("cuMemAlloc_v2");
+    int (*put)() = look_up("cuMemFree_v2");
+    double best = 1e9, alloc = 1e9;
+    measure(f, N / 10, go);
+    for (int i = 0; i < 7; i++) {
+        double ns = measure(f, N, go);
+        if (ns < best) best = ns;
+        uint64_t begin = now();
+        for (int k = 0; k < N / 20; k++) {
+            get(&p, 2 * MIB);
+            put(p);
+        }
+        ns = (double)(now() - begin) / (N / 20);
+        if (ns < alloc) alloc = ns;
+    }
+    printf("launch %.1f ns, alloc + free %.1f ns\n", best, alloc);
+}

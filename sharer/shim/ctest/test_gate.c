@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests.h"
+
+static struct fake f;
+
+static void begin(char root[64]) {
+    fake_root(root);
+    fake_slice(&f, root, "a", AIPUB_HAS_COMPUTE, 0);
+}
+
+// Every kind of launch waits for a lease, wants it once, works, and gives it back
+// when it is idle.
+static void one_lease(const char *how) {
+    char root[64];
+    struct aipub_msg m;
+    begin(root);
+    setenv("LINGER", "100", 1);
+    pid_t pid = run(root, "", ARGS("launch", how, "20", "100"));
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, &m), "%s", how);
+    struct aipub_slot *s = &f.page->slot[0];
+    CHECK(s->waiting == 1 && s->busy_turn == 0 && s->busy_ns == 0, "%s: nothing runs without a lease", how);
+    fake_lease(&f, 10000 * MS);
+    CHECK(fake_wait(&f, AIPUB_DRAINED, 1, &m), "%s: idle, so it is given back", how);
+    CHECK(m.turn == f.grant->turn && m.b == 0, "%s: turn %u", how, m.turn);
+    CHECK(m.a >= 1500000 && m.a <= 60 * MS, "%s: 2 ms of work, counted %lu ns", how, (unsigned long)m.a);
+    CHECK(s->busy_turn == 0 && s->waiting == 0 && s->inflight == 0, "%s", how);
+    CHECK(s->busy_ns == m.a && s->launches == 20 && s->waits == 1, "%s: %lu launches", how, (unsigned long)s->launches);
+    CHECK(finish(pid) == 0, "%s", how);
+    CHECK(fake_heard(&f, AIPUB_WANT) == 1 && fake_heard(&f, AIPUB_DRAINED) == 1, "%s", how);
+    fake_end(&f);
+    unsetenv("LINGER");
+}
+
+// A recall in the middle: the process says when, drains, wants the next turn.
+static void recall(void) {
+    char root[64];
+    struct aipub_msg closing, drained;
+    begin(root);
+    pid_t pid = run(root, "", ARGS("launch", "plain", "400", "1000"));
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
+    for (unsigned round = 1; round <= 5; round++) {
+        fake_lease(&f, 10000 * MS);
+        uint32_t turn = f.grant->turn;
+        usleep(20000);
+        fake_lease(&f, 0);
+        CHECK(fake_wait(&f, AIPUB_CLOSING, round, &closing) && closing.turn == turn);
+        CHECK(fake_wait(&f, AIPUB_DRAINED, round, &drained) && drained.turn == turn && drained.b == 1);
+        uint64_t busy = f.page->slot[0].busy_ns;
+        CHECK(f.page->slot[0].busy_turn == 0 && f.page->slot[0].inflight == 0);
+        usleep(20000);
+        CHECK(f.page->slot[0].busy_ns == busy, "nothing ran without a lease");
+        CHECK(fake_wait(&f, AIPUB_WANT, round + 1, NULL));
+    }
+    fake_lease(&f, 10000 * MS);
+    CHECK(finish(pid) == 0);
+    fake_end(&f);
+}
+
+// A lease ends by itself at its time.
+static void expiry(void) {
+    char root[64];
+    struct aipub_msg m;
+    begin(root);
+    pid_t pid = run(root, "", ARGS("launch", "plain", "50", "1000"));
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
+    fake_lease(&f, 10 * MS);
+    CHECK(fake_wait(&f, AIPUB_DRAINED, 1, &m) && m.b == 1);
+    fake_lease(&f, 10000 * MS);
+    CHECK(finish(pid) == 0);
+    fake_end(&f);
+}
+
+// While the agent is silent the slice has its part of every period.
+static void timetable(void) {
+    char root[64];
+    begin(root);
+    f.grant->stale_ns = 50 * MS;
+    f.grant->period_ns = 20 * MS;
+    f.grant->length_ns = 10 * MS;
+    f.silent = true;
+    CHECK(finish(run(root, "", ARGS("launch", "plain", "40", "1000"))) == 0);
+    CHECK(f.page->slot[0].waits > 0, "it had to wait for its time");
+    f.grant->length_ns = 0;
+    pid_t pid = run(root, "", ARGS("launch", "plain", "1", "1000"));
+    usleep(300000);
+    CHECK(f.page->slot[1].waiting == 1 && f.page->slot[1].busy_ns == 0, "no time of its own, so it waits");
+    kill(pid, SIGKILL);
+    CHECK(finish(pid) == 128 + SIGKILL);
+    fake_end(&f);
+}
+
+// The agent restarts: the process comes back by itself.
+static void reconnect(void) {
+    char root[64];
+    struct fake again;
+    begin(root);
+    pid_t pid = run(root, "", ARGS("launch", "plain", "5", "1000"));
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
+    fake_restart(&f, &again);
+    CHECK(fake_wait(&again, AIPUB_HELLO, 1, NULL), "it says who it is to the new agent");
+    CHECK(fake_wait(&again, AIPUB_WANT, 1, NULL), "and what it wants");
+    fake_lease(&again, 10000 * MS);
+    CHECK(finish(pid) == 0);
+    fake_end(&again);
+}
+
+static void capture(void) {
+    char root[64];
+    begin(root);
+    pid_t pid = run(root, "", ARGS("capture"));
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
+    fake_lease(&f, 10000 * MS);
+    CHECK(finish(pid) == 0);
+    fake_end(&f);
+}
+
+void test_gate(void) {
+    one_lease("plain");
+    one_lease("ex");
+    one_lease("coop");
+    one_lease("graph");
+    one_lease("ptsz");
+    recall();
+    expiry();
+    timetable();
+    reconnect();
+    capture();
+}

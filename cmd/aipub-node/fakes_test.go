@@ -139,7 +139,9 @@ type news struct {
 }
 
 // Announce implements events.
-func (n *news) AnnouncePod(_ gpu.Pod, kind, reason, message string) { n.Announce("", kind, reason, message) }
+func (n *news) AnnouncePod(_ gpu.Pod, kind, reason, message string) {
+	n.Announce("", kind, reason, message)
+}
 
 func (n *news) Announce(uid types.UID, kind, reason, _ string) {
 	n.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-//go:embed Makefile src
+//go:embed Makefile src include
 var sources embed.FS
 
 // built is a directory that holds libnvidia-ml.so.1 and gpusim.

@@ -67,8 +67,15 @@ func upFlags(args []string) (*cluster.Settings, error) {
 func load(ctx context.Context, c cluster.Cluster, args []string) error {
 	set := flag.NewFlagSet("load", flag.ContinueOnError)
 	name := set.String("name", "", "the image's name and tag, if its archive does not hold them")
+	root := set.Bool("root", false, "the one FILE is a folder with the root file system of an image to be made; --name names it")
 	if err := set.Parse(args); err != nil {
 		return err
+	}
+	if *root {
+		if set.NArg() != 1 || *name == "" {
+			return fmt.Errorf("load --root: give one folder, and the image's name by --name NAME:TAG")
+		}
+		return c.LoadRoot(ctx, *name, set.Arg(0))
 	}
 	if set.NArg() == 0 {
 		return fmt.Errorf("name at least one image archive or OCI layout folder")

@@ -33,7 +33,7 @@ func init() { // the help verb reads the table
 		"kubeconfig": {"", "print the path of the administrator's kubeconfig", kubeconfig},
 		"env":        {"", "print the shell's export lines for kubectl, helm and ctr", env},
 		"kubectl":    {"ARG...", "run kubectl on the cluster", kubectl},
-		"load":       {"[--name NAME:TAG] FILE...", "import image archives or OCI layout folders", load},
+		"load":       {"[--name NAME:TAG [--root]] FILE...", "import image archives or OCI layout folders, or make an image of a folder", load},
 		"start":      {"COMPONENT", "start one component", start},
 		"stop":       {"COMPONENT", "stop one component", stop},
 		"kill":       {"COMPONENT", "end one component at once (SIGKILL)", kill},

@@ -71,6 +71,9 @@ if [ "$(cat "$work/image-loaded" 2>/dev/null)" != "$digest" ]; then
 	echo "$digest" >"$work/image-loaded"
 fi
 
+say "images: programs that use the GPU"
+test/e2e/images/load.sh
+
 say "chart: helm upgrade --install aipub"
 helm upgrade --install aipub charts/aipub --namespace aipub-system --create-namespace \
 	--values test/e2e/values.yaml \

@@ -32,6 +32,23 @@ func (c Cluster) Load(ctx context.Context, ref string, paths []string) error {
 	return nil
 }
 
+// LoadRoot makes an image of a root file system and imports it under a name.
+func (c Cluster) LoadRoot(ctx context.Context, ref, dir string) error {
+	if _, err := c.here(); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "image-")
+	if err != nil {
+		return fmt.Errorf("make image folder: %w", err)
+	}
+	defer os.RemoveAll(work)
+	archive := filepath.Join(work, "image.tar")
+	if err := image.FromRoot(archive, ref, dir); err != nil {
+		return err
+	}
+	return c.load(ctx, "", archive)
+}
+
 func (c Cluster) load(ctx context.Context, ref, path string) error {
 	archive, err := image.Open(path)
 	if err != nil {

@@ -49,8 +49,11 @@ func Open(file string) (Archive, error) {
 
 func openFolder(dir string) (Archive, error) {
 	raw, err := os.ReadFile(path.Join(dir, "index.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return Archive{}, fmt.Errorf("open image %s: the folder has no OCI layout: %w; if it is a root file system, say --root", dir, err)
+	}
 	if err != nil {
-		return Archive{}, fmt.Errorf("open image %s: the folder has no OCI layout: %w", dir, err)
+		return Archive{}, fmt.Errorf("open image %s: %w", dir, err)
 	}
 	name, err := indexName(raw)
 	if err != nil {

@@ -16,7 +16,8 @@ import "time"
 //
 // Who is not competing is due its guarantee in real time, up to the bank: a
 // debt is worked off, and a little is saved to be served at once on waking. When
-// it joins, the others owe it what it saved.
+// it joins, the others owe it what it saved. An idle tenant that does not lend
+// spends it on empty leases instead, and what it cannot spend in time is not lost.
 type seat struct {
 	tenant    *tenant
 	gpu       *device
@@ -71,9 +72,12 @@ func (g *device) advance(d time.Duration) {
 		if s.charged() {
 			used = dt
 		}
-		if s.competing {
+		switch {
+		case s.competing:
 			s.lag += sold*s.weight/weight - used
-		} else if s.lag < s.bank {
+		case !s.tenant.Lend:
+			s.lag += s.guarantee*dt - used
+		case s.lag < s.bank:
 			s.lag = min(s.bank, s.lag+s.guarantee*dt)
 		}
 		borrowed += s.meter(dt, used)
@@ -139,6 +143,7 @@ func (s *seat) join() {
 	if s.competing {
 		return
 	}
+	s.lag = min(s.lag, s.bank)
 	if !s.gpu.pay(-s.lag) {
 		s.lag = 0
 	}

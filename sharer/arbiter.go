@@ -22,7 +22,7 @@ import (
 type Arbiter struct {
 	config  Config
 	now     Instant
-	tenants []*tenant // in the order of the last Set, then those removed with a lease
+	tenants []*tenant // in the order of the last Set, then removed ones with a lease
 	devices []*device
 	leases  uint64
 	actions []Action
@@ -53,13 +53,13 @@ func (t *tenant) capped() bool {
 }
 
 // due reports whether t is to have a turn. Time that it keeps from others while
-// idle is no more than its guarantee, so its turn comes when its account is even.
+// idle comes in pieces of half its bank or more.
 func (t *tenant) due() bool {
 	switch {
 	case t.waiting():
 		return !t.capped()
 	case t.reserves():
-		return !slices.ContainsFunc(t.seats, func(s *seat) bool { return s.guarantee == 0 || s.lag < 0 })
+		return !slices.ContainsFunc(t.seats, func(s *seat) bool { return s.guarantee == 0 || s.lag < s.bank/2 })
 	}
 	return false
 }
@@ -81,11 +81,8 @@ func (a *Arbiter) Want(now Instant, id TenantID) []Action {
 		t.wake(a.now)
 	case l.empty:
 		// Its own turn, which it has let pass so far.
-		l.empty = false
-		a.leases++
-		l.number, l.granted, l.given = a.leases, a.now, a.now
-		t.stat.Leases++
-		a.act(Grant, l, Turn)
+		l.empty, l.ended, l.granted, l.given, l.until = false, false, a.now, a.now, a.now.Add(a.quantum(t))
+		a.issue(l, Turn)
 	default:
 		// Either the word crossed with the grant, or Drained is yet to come and was
 		// sent before this work came. A lease too many costs less than work that

@@ -6,7 +6,8 @@ import "time"
 
 // Config are the arbiter's times. A zero field means the default.
 type Config struct {
-	// Quantum is the longest lease given while others wait. Default 5 ms.
+	// Quantum is the longest lease given while others wait. Default 5 ms. Who is
+	// alone has leases of a Round.
 	Quantum time.Duration
 	// MinLease is the shortest lease, however many wait: a handover costs about
 	// 0.1 ms, and is to stay below a tenth of what it buys. Default 1 ms.
@@ -70,5 +71,8 @@ func (c Config) bank(part float64) float64 {
 
 // quantum is the length of a lease among n who want the GPU.
 func (c Config) quantum(n int) time.Duration {
-	return min(c.Quantum, max(c.MinLease, c.Round/time.Duration(max(1, n))))
+	if n <= 1 {
+		return c.Round
+	}
+	return min(c.Quantum, max(c.MinLease, c.Round/time.Duration(n)))
 }

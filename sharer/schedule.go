@@ -46,13 +46,13 @@ func (a *Arbiter) expire() {
 	a.forget()
 }
 
-// compete brings up to date who competes for each GPU: who has it, who wants it,
-// and who keeps it from others; the last two only when it is their due.
+// compete brings up to date who competes for each GPU: who has it, and who wants
+// it and may have it.
 func (a *Arbiter) compete() {
 	for _, t := range a.tenants {
-		competing := t.lease != nil || t.due()
+		waiting := t.waiting() && t.due()
 		for _, s := range t.seats {
-			if competing {
+			if waiting || t.lease != nil && !t.lease.empty && t.lease.on(s) {
 				s.join()
 			} else {
 				s.leave()
@@ -93,7 +93,7 @@ func (a *Arbiter) queue() []*tenant {
 func (t *tenant) behind() float64 {
 	least, found := 0.0, false
 	for _, s := range t.seats {
-		if len(s.gpu.competitors()) < 2 {
+		if s.competing && len(s.gpu.competitors()) < 2 {
 			continue
 		}
 		if b := s.lag / s.weight; !found || b < least {
@@ -111,7 +111,7 @@ func (a *Arbiter) extend(queue []*tenant) {
 		if l == nil || l.ended || l.empty || t.removed || a.now < l.until.Add(-a.config.Lead) || t.capped() {
 			continue
 		}
-		length, why := 4*a.config.Quantum, Alone
+		length, why := a.config.Round, Alone
 		for _, w := range queue {
 			if !w.meets(t) {
 				continue
@@ -184,7 +184,7 @@ func (a *Arbiter) grant(t *tenant) {
 		}
 	}
 	l := &lease{
-		tenant: t, seats: t.seats, kind: t.kind(a.config), granted: a.now, given: a.now,
+		tenant: t, seats: slices.Clone(t.seats), kind: t.kind(a.config), granted: a.now, given: a.now,
 		until: begin.Add(a.quantum(t)), empty: !t.want,
 	}
 	for _, s := range t.seats {
@@ -192,21 +192,30 @@ func (a *Arbiter) grant(t *tenant) {
 	}
 	t.lease = l
 	if l.empty {
+		for _, s := range t.seats {
+			l.until = min(l.until, begin.Add(time.Duration(s.lag)+1))
+		}
 		return
 	}
-	a.leases++
-	l.number = a.leases
 	why := Turn
 	if t.reclaim {
 		why, t.reclaim = Reclaimed, false
 		t.stat.reclaimed(begin.Sub(t.since))
 	}
-	t.want = false
-	t.stat.Leases++
+	a.issue(l, why)
+}
+
+// issue numbers a lease and grants it.
+func (a *Arbiter) issue(l *lease, why Reason) {
+	a.leases++
+	l.number = a.leases
+	l.tenant.want = false
+	l.tenant.stat.Leases++
 	a.act(Grant, l, why)
 }
 
-// quantum is the length of a lease of t among those who compete with it.
+// quantum is the length of a lease of t among those who compete with it. Alone it
+// has it for longer: whoever comes has it recalled.
 func (a *Arbiter) quantum(t *tenant) time.Duration {
 	n := 1
 	for _, s := range t.seats {
@@ -253,8 +262,8 @@ func (a *Arbiter) Next() (Instant, bool) {
 			switch {
 			case t.waiting() && s.limit > 0 && s.room < 0:
 				at(a.now.Add(time.Duration(-s.room/s.limit) + 1))
-			case t.reserves() && s.guarantee > 0 && s.lag < 0:
-				at(a.now.Add(time.Duration(-s.lag/s.guarantee) + 1))
+			case t.reserves() && s.guarantee > 0 && s.lag < s.bank/2:
+				at(a.now.Add(time.Duration((s.bank/2-s.lag)/s.guarantee) + 1))
 			}
 		}
 	}

@@ -12,83 +12,82 @@ func (a *Arbiter) Set(now Instant, tenants []Tenant) []Action {
 	old := a.tenants
 	a.tenants = nil
 	for _, spec := range tenants {
-		if a.find(spec.ID) != nil {
+		same := func(t *tenant) bool { return t.ID == spec.ID }
+		if slices.ContainsFunc(a.tenants, same) {
 			continue
 		}
-		i := slices.IndexFunc(old, func(t *tenant) bool { return t.ID == spec.ID && !t.removed })
-		if i >= 0 && sameGPUs(old[i].Legs, spec.Legs) {
-			old[i].Tenant = spec
-			a.tenants = append(a.tenants, old[i])
-			continue
+		t := &tenant{stat: Stat{Tenant: spec.ID}}
+		if i := slices.IndexFunc(old, same); i >= 0 {
+			t = old[i]
 		}
-		t := &tenant{Tenant: spec, stat: Stat{Tenant: spec.ID}}
-		if i >= 0 {
-			t.stat = old[i].stat
-			if old[i].want || old[i].lease != nil {
-				t.want, t.since = true, a.now
-			}
-		}
+		t.Tenant, t.removed = spec, false
 		a.tenants = append(a.tenants, t)
 	}
 	for _, t := range old {
 		if !slices.Contains(a.tenants, t) {
-			a.remove(t)
+			// It stays known until its lease is drained.
+			t.removed, t.want, t.Legs = true, false, nil
+			a.tenants = append(a.tenants, t)
 		}
 	}
 	for _, t := range a.tenants {
-		a.seat(t)
+		a.place(t)
 	}
+	a.forget()
 	a.devices = slices.DeleteFunc(a.devices, func(g *device) bool { return len(g.seats) == 0 && len(g.held) == 0 })
 	return a.decide()
 }
 
-// remove takes t out of the set. It stays known until its lease is drained.
-func (a *Arbiter) remove(t *tenant) {
-	t.removed = true
-	for _, s := range t.seats {
+// place gives t a seat for each of its legs, and recalls a lease that is for
+// other GPUs than these.
+func (a *Arbiter) place(t *tenant) {
+	before := len(t.seats)
+	t.seats = slices.DeleteFunc(t.seats, func(s *seat) bool {
+		if slices.ContainsFunc(t.Legs, func(l Leg) bool { return l.GPU == s.gpu.name }) {
+			return false
+		}
 		s.leave()
 		s.gpu.seats = slices.DeleteFunc(s.gpu.seats, func(x *seat) bool { return x == s })
-	}
-	switch l := t.lease; {
-	case l == nil:
-		return
-	case l.empty:
-		l.drop()
-		return
-	case !l.ended:
-		l.end(a.now)
-		a.act(Recall, l, Removed)
-	}
-	a.tenants = append(a.tenants, t)
-}
-
-// seat puts t's legs into force. A leg that is new starts with a full bank.
-func (a *Arbiter) seat(t *tenant) {
-	if t.removed {
-		return
-	}
+		return true
+	})
+	changed := len(t.seats) != before
 	for i, leg := range t.Legs {
 		if slices.ContainsFunc(t.Legs[:i], func(x Leg) bool { return x.GPU == leg.GPU }) {
 			continue
 		}
 		k := slices.IndexFunc(t.seats, func(s *seat) bool { return s.gpu.name == leg.GPU })
 		if k < 0 {
-			k = len(t.seats)
-			s := &seat{tenant: t, gpu: a.device(leg.GPU)}
-			t.seats = append(t.seats, s)
-			s.gpu.seats = append(s.gpu.seats, s)
-			s.lag = a.config.bank(part(leg.Permille))
-			s.own = s.lag
+			k, changed = len(t.seats), true
+			t.seats = append(t.seats, newSeat(t, a.device(leg.GPU), a.config.bank(part(leg.Permille))))
 		}
-		s := t.seats[k]
-		s.guarantee = part(leg.Permille)
-		s.weight = max(s.guarantee, 0.001)
-		s.limit = t.limit(s.guarantee)
-		s.bank = a.config.bank(s.guarantee)
-		s.room = min(s.room, s.bank)
-		if !s.competing {
-			s.lag = min(s.lag, s.bank)
-		}
+		t.seats[k].set(t.Tenant, part(leg.Permille), a.config)
+	}
+	switch l := t.lease; {
+	case l == nil || !changed:
+	case l.empty:
+		l.drop()
+	case !l.ended:
+		l.end(a.now)
+		a.act(Recall, l, Removed)
+	}
+}
+
+// newSeat returns a seat that has its bank full, so that it is served at once.
+func newSeat(t *tenant, g *device, bank float64) *seat {
+	s := &seat{tenant: t, gpu: g, lag: bank, own: bank}
+	g.seats = append(g.seats, s)
+	return s
+}
+
+// set puts a guarantee into force. What the seat is owed, or owes, stays.
+func (s *seat) set(t Tenant, guarantee float64, c Config) {
+	s.guarantee = guarantee
+	s.weight = max(guarantee, 0.001)
+	s.limit = t.limit(guarantee)
+	s.bank = c.bank(guarantee)
+	s.room = min(s.room, s.bank)
+	if !s.competing {
+		s.lag = min(s.lag, s.bank)
 	}
 }
 
@@ -105,7 +104,3 @@ func (t Tenant) limit(guarantee float64) float64 {
 
 // part turns thousandths into a part of one.
 func part(permille int) float64 { return float64(min(max(permille, 0), 1000)) / 1000 }
-
-func sameGPUs(x, y []Leg) bool {
-	return slices.EqualFunc(x, y, func(a, b Leg) bool { return a.GPU == b.GPU })
-}

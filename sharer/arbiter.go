@@ -74,7 +74,7 @@ func (a *Arbiter) Want(now Instant, id TenantID) []Action {
 	a.advance(now)
 	t := a.find(id)
 	if t == nil || t.want {
-		return a.decide()
+		return a.answer(Event{What: EventWant, Tenant: id})
 	}
 	switch l := t.lease; {
 	case l == nil:
@@ -89,7 +89,7 @@ func (a *Arbiter) Want(now Instant, id TenantID) []Action {
 		// waits forever.
 		t.want = true
 	}
-	return a.decide()
+	return a.answer(Event{What: EventWant, Tenant: id})
 }
 
 // Closing says that a tenant's lease has ended on its side: nothing more is
@@ -100,7 +100,7 @@ func (a *Arbiter) Closing(now Instant, id TenantID, number uint64, done Instant)
 		l.end(a.now)
 		l.closing, l.done = l.first(), max(done, a.now)
 	}
-	return a.decide()
+	return a.answer(Event{What: EventClosing, Tenant: id, Lease: number, Done: done})
 }
 
 // Drained says that nothing is in flight under a lease. The lease is over with
@@ -118,7 +118,7 @@ func (a *Arbiter) Drained(now Instant, id TenantID, number uint64, used time.Dur
 			t.want, t.since = true, a.now
 		}
 	}
-	return a.decide()
+	return a.answer(Event{What: EventDrained, Tenant: id, Lease: number, Used: used, Wants: wants})
 }
 
 // Gone says that all processes of a tenant are dead: nothing is in flight, and
@@ -135,14 +135,14 @@ func (a *Arbiter) Gone(now Instant, id TenantID) []Action {
 		}
 	}
 	a.forget()
-	return a.decide()
+	return a.answer(Event{What: EventGone, Tenant: id})
 }
 
 // Tick lets time pass. It must be called at Next at the latest; earlier and more
 // often does no harm.
 func (a *Arbiter) Tick(now Instant) []Action {
 	a.advance(now)
-	return a.decide()
+	return a.answer(Event{What: EventTick})
 }
 
 // Linger is how long a process should keep an idle lease before it gives it

@@ -38,6 +38,8 @@ type Config struct {
 	// Linger is how long a process keeps an idle lease, see Arbiter.Linger.
 	// Default 0.3 ms.
 	Linger time.Duration
+	// Record, when set, is given every event and its answer, see Replay.
+	Record func(Entry)
 }
 
 func (c Config) withDefaults() Config {

@@ -21,6 +21,7 @@ func (a *Arbiter) Set(now Instant, tenants []Tenant) []Action {
 			t = old[i]
 		}
 		t.Tenant, t.removed = spec, false
+		t.Legs = slices.Clone(spec.Legs)
 		a.tenants = append(a.tenants, t)
 	}
 	for _, t := range old {
@@ -35,7 +36,7 @@ func (a *Arbiter) Set(now Instant, tenants []Tenant) []Action {
 	}
 	a.forget()
 	a.devices = slices.DeleteFunc(a.devices, func(g *device) bool { return len(g.seats) == 0 && len(g.held) == 0 })
-	return a.decide()
+	return a.answer(Event{What: EventSet, Tenants: tenants})
 }
 
 // place gives t a seat for each of its legs, and recalls a lease that is for

@@ -35,5 +35,6 @@ void test_lock(void);
 void test_rules(void);
 void test_null(void);
 void test_calls(void);
+void test_cuda(void); // last: CUDA is set up once in a process
 
 #endif

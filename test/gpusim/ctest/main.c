@@ -17,7 +17,7 @@ void make_machine(struct gs_machine *m, const char *description) {
 }
 
 void drop_machine(struct gs_machine *m) {
-    static const char *const files[] = {"state", "boot_id"};
+    static const char *const files[] = {"state", "boot_id", "clients"};
     char path[PATH_MAX + 16];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(path, sizeof path, "%s/%s", m->dir, files[i]);
@@ -33,6 +33,7 @@ int main(void) {
     test_lock();
     test_calls();
     test_null();
+    test_cuda();
     printf("%d passed, %d failed\n", checks_passed, checks_failed);
     return checks_failed != 0;
 }

@@ -141,7 +141,7 @@ struct cu_library {
     int client; // -1: not attached
     int devices;
     struct cu_device device[GS_MAX_GPUS];
-    struct CUctx_st *contexts;
+    struct CUctx_st *contexts, *ended; // ended ones stay to be recognised
     void *ranges; // tsearch tree of struct cu_range
     uint64_t next_address, next_id;
 };
@@ -213,6 +213,8 @@ CUresult cu_drain(CUcontext ctx); // everything submitted in the context
 bool cu_idle(CUcontext ctx);
 void cu_streams_end(CUcontext ctx);
 CUresult cu_host_call(CUstream s, CUhostFn fn, CUstreamCallback callback, void *user);
+// cu_host_call_when runs it when `ready` says so, which is asked again and again.
+CUresult cu_host_call_when(CUstream s, bool (*ready)(const void *user), CUhostFn fn, void *user);
 void cu_host_calls_end(CUstream s);
 
 // capture; all are no-ops for streams that do not capture

@@ -106,6 +106,7 @@ void cu_context_destroy(CUcontext c) {
             *p = c->next;
             break;
         }
+    c->next = cu.ended, cu.ended = c;
     gs_exec_pulse(cu.m.s);
 }
 

@@ -11,9 +11,11 @@
 
 enum { RESOURCE_SM = 1, GROUP = 8 };
 
-struct CUdevResourceDesc_st {
+// No call ends a description, so all of them stay.
+static struct CUdevResourceDesc_st {
+    struct CUdevResourceDesc_st *next;
     unsigned sms;
-};
+} *descriptions;
 
 struct CUgreenCtx_st {
     uint32_t kind;
@@ -83,7 +85,8 @@ CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *desc, CUdevResource *resou
     struct CUdevResourceDesc_st *d = calloc(1, sizeof *d);
     if (!d) return CUDA_ERROR_OUT_OF_MEMORY;
     for (unsigned i = 0; i < count; i++) d->sms += resources[i].sm.smCount;
-    *desc = d;
+    d->next = descriptions;
+    *desc = descriptions = d;
     return CUDA_SUCCESS;
 }
 

@@ -12,6 +12,7 @@
 
 struct cu_host_call {
     struct cu_host_call *next;
+    bool (*ready)(const void *user); // NULL: at once
     CUhostFn fn;
     CUstreamCallback callback; // instead of fn
     CUstream stream;           // as the program knows it
@@ -21,11 +22,16 @@ struct cu_host_call {
 __thread bool cu_in_host_call;
 static bool started;
 
+enum { POLL_NS = 100000 }; // how often a condition is looked at
+
 static struct CUstream_st *with_turn(uint64_t *soonest) {
     for (struct CUctx_st *c = cu.contexts; c; c = c->next)
         for (struct CUstream_st *s = c->streams; s; s = s->next) {
             if (!s->calls) continue;
-            if (gs_exec_host_turn(cu.m.s, s->slot)) return s;
+            bool turn = gs_exec_host_turn(cu.m.s, s->slot);
+            if (turn && (!s->calls->ready || s->calls->ready(s->calls->user))) return s;
+            if (turn && gs_now_ns() + POLL_NS < *soonest) *soonest = gs_now_ns() + POLL_NS;
+            if (turn) continue;
             uint64_t bound = gs_exec_bound(cu.m.s, s->slot, cu.m.s->exec.stream[s->slot].tail - 1);
             if (bound < *soonest) *soonest = bound;
         }
@@ -74,10 +80,10 @@ static CUresult start_helper(void) {
     return CUDA_SUCCESS;
 }
 
-CUresult cu_host_call(CUstream s, CUhostFn fn, CUstreamCallback callback, void *user) {
-    struct cu_host_call *call = calloc(1, sizeof *call);
+static CUresult submit(CUstream s, const struct cu_host_call *what) {
+    struct cu_host_call *call = malloc(sizeof *call);
     if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
-    *call = (struct cu_host_call){.fn = fn, .callback = callback, .stream = s, .user = user};
+    *call = *what;
     CUresult r = start_helper();
     if (r == CUDA_SUCCESS) r = cu_push(s, (struct gs_command){.kind = GS_CMD_HOST});
     if (r != CUDA_SUCCESS) {
@@ -88,6 +94,16 @@ CUresult cu_host_call(CUstream s, CUhostFn fn, CUstreamCallback callback, void *
     s->calls_end = &call->next;
     gs_exec_pulse(cu.m.s);
     return CUDA_SUCCESS;
+}
+
+CUresult cu_host_call(CUstream s, CUhostFn fn, CUstreamCallback callback, void *user) {
+    struct cu_host_call call = {.fn = fn, .callback = callback, .stream = s, .user = user};
+    return submit(s, &call);
+}
+
+CUresult cu_host_call_when(CUstream s, bool (*ready)(const void *user), CUhostFn fn, void *user) {
+    struct cu_host_call call = {.ready = ready, .fn = fn, .stream = s, .user = user};
+    return submit(s, &call);
 }
 
 void cu_host_calls_end(CUstream s) {

@@ -46,7 +46,9 @@ CUresult cu_launch_submit(const struct cu_launch *l, CUstream stream) {
     CU_TRY(cu_stream(stream, &s));
     if (cu_capturing(s)) return cu_capture_kernel(s, l);
     CU_TRY(cu_refuse_implicit(s));
-    if (l->function->module->ctx && l->function->module->ctx != s->ctx) return CUDA_ERROR_INVALID_HANDLE;
+    // A module's functions run in its context, and in green contexts of its device.
+    CUcontext home = l->function->module->ctx;
+    if (home && home != s->ctx && !(s->ctx->green && home->device == s->ctx->device)) return CUDA_ERROR_INVALID_HANDLE;
     return cu_push(s, (struct gs_command){.kind = GS_CMD_KERNEL, .left_ns = l->ns, .value = 1});
 }
 

@@ -19,7 +19,8 @@ static uint64_t load(const struct op *o) {
                         : __atomic_load_n((uint32_t *)o->address, __ATOMIC_ACQUIRE);
 }
 
-static bool satisfied(const struct op *o) {
+static bool satisfied(const void *user) {
+    const struct op *o = user;
     enum { GEQ, EQ, AND, NOR };
     uint64_t v = load(o);
     switch (o->compare & 3) {
@@ -37,14 +38,6 @@ static void write_value(void *user) {
     free(o);
 }
 
-// It holds the helper thread until the value is there, as the engine would be.
-static void wait_value(void *user) {
-    struct op *o = user;
-    const struct timespec pause = {0, 50000};
-    while (!satisfied(o)) nanosleep(&pause, NULL);
-    free(o);
-}
-
 static CUresult submit(CUstream stream, CUdeviceptr address, uint64_t value, int size, bool wait, unsigned flags) {
     CU_CALL();
     CUstream s;
@@ -58,7 +51,7 @@ static CUresult submit(CUstream stream, CUdeviceptr address, uint64_t value, int
     struct op *o = malloc(sizeof *o);
     if (!o) return CUDA_ERROR_OUT_OF_MEMORY;
     *o = (struct op){(void *)(uintptr_t)address, value, size, (int)flags};
-    CUresult result = cu_host_call(s, wait ? wait_value : write_value, NULL, o);
+    CUresult result = wait ? cu_host_call_when(s, satisfied, free, o) : cu_host_call(s, write_value, NULL, o);
     if (result != CUDA_SUCCESS) free(o);
     return result;
 }

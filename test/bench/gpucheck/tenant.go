@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"aipub.io/aipub/sharer/wire"
 )
 
 // tenant is a running program that uses the GPU.
@@ -38,15 +40,17 @@ type line struct {
 
 // start runs a tenant within a slice; an empty slice means without the limiter.
 func (m *machine) start(ctx context.Context, slice string, args ...string) (*tenant, error) {
-	t := &tenant{cmd: exec.CommandContext(ctx, m.setup.tenant, append([]string{"--device", strconv.Itoa(m.setup.gpu)}, args...)...), done: make(chan struct{})} //nolint:gosec // the program under test
-	t.cmd.Env = os.Environ()
+	args = append([]string{m.setup.tenant, "--device", strconv.Itoa(m.setup.gpu)}, args...)
+	env := os.Environ()
 	if slice != "" {
 		dir, err := m.view(slice)
 		if err != nil {
 			return nil, err
 		}
-		t.cmd.Env = append(t.cmd.Env, "LD_PRELOAD="+m.setup.library, "AIPUB_SLICES_DIR="+dir)
+		args, env = inside(dir, m.setup.library, args, env)
 	}
+	t := &tenant{cmd: exec.CommandContext(ctx, args[0], args[1:]...), done: make(chan struct{})} //nolint:gosec // the program under test
+	t.cmd.Env = env
 	t.cmd.Stderr = &t.err
 	t.cmd.Cancel = func() error { return t.cmd.Process.Signal(syscall.SIGTERM) }
 	t.cmd.WaitDelay = 5 * time.Second
@@ -59,6 +63,16 @@ func (m *machine) start(ctx context.Context, slice string, args ...string) (*ten
 	}
 	go t.read(out)
 	return t, nil
+}
+
+// inside makes a command see a slice's folder as a container does: root mounts it
+// where the library looks, others name it, which works where no agent runs.
+func inside(dir, library string, args, env []string) (command, environment []string) {
+	if os.Getuid() != 0 {
+		return args, append(env, "LD_PRELOAD="+library, "AIPUB_SLICES_DIR="+dir)
+	}
+	const script = `mkdir -p "$0" && mount --rbind "$1" "$0" && shift && LD_PRELOAD=$1 && export LD_PRELOAD && shift && exec "$@"`
+	return append([]string{"unshare", "--mount", "sh", "-c", script, wire.SlicesDir, dir, library}, args...), env
 }
 
 func (t *tenant) read(out io.Reader) {

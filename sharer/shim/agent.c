@@ -66,12 +66,13 @@ bool agent_welcomed(struct slice *s, uint64_t until) {
     return true;
 }
 
-void agent_keep(struct slice *s, uint64_t now) {
+bool agent_keep(struct slice *s, uint64_t now) {
     struct aipub_msg m;
     int got = 1;
     while (s->socket >= 0 && got > 0) got = receive(s, &m);
     if (got < 0) drop(s);
-    if (s->socket >= 0 || now < s->next_connect) return;
+    if (s->socket >= 0 || now < s->next_connect) return false;
     s->next_connect = now + SECOND;
     agent_hello(s);
+    return s->socket >= 0;
 }

@@ -86,11 +86,8 @@ static void await_lease(struct gate_state *s) {
     uint64_t since = 0, now = sys_now();
     struct slice *slice = s->device->slices[0];
     while (!lease_open(s, now)) {
-        if (!since) {
-            since = now;
-            atomic_fetch_add(&s->waiting, 1);
-            if (slice->slot) ADD(slice->slot->waiting, 1);
-        }
+        if (!since && slice->slot) ADD(slice->slot->waiting, 1);
+        since = since ? since : now;
         for (unsigned i = 0; !s->wanted && !s->draining && i < s->device->count; i++)
             agent_send(s->device->slices[i], AIPUB_WANT, 0, 0, 0);
         s->wanted = s->wanted || !s->draining;
@@ -99,9 +96,7 @@ static void await_lease(struct gate_state *s) {
         lock_take(&s->lock);
         now = sys_now();
     }
-    if (!since) return;
-    atomic_fetch_sub(&s->waiting, 1);
-    if (!slice->slot) return;
+    if (!since || !slice->slot) return;
     ADD(slice->slot->waiting, -1u);
     ADD(slice->slot->waits, 1);
     ADD(slice->slot->waited_ns, now - since);
@@ -142,12 +137,14 @@ void gate_enter_slow(struct ticket *t, const void *key, CUstream stream, bool pe
     if (!g || !self || capture_on(stream, per_thread && stream != CU_STREAM_PER_THREAD)) return;
     struct gate_state *s = g->state;
     int error = errno, mode = relaxed();
+    atomic_fetch_add(&s->waiting, 1);
     lock_take(&s->lock);
     struct cost *cost = costs_find(g, key);
     bool alone = atomic_load_explicit(&cost->left, memory_order_relaxed) <= 0;
     int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
     bool was_idle = s->batches == 0;
     await_room(s, ns);
+    atomic_fetch_sub(&s->waiting, 1);
     struct space *space = marks_space(s);
     struct gate_thread *owner = stream == CU_STREAM_PER_THREAD ? self : NULL;
     struct track *track = space ? marks_track(s, space, stream, owner) : NULL;

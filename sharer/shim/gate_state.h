@@ -68,7 +68,7 @@ struct gate_state {
     bool has_returned[MAX_SLICES];
     bool wanted; // the agent has been told
     uint64_t used_ns, busy_at;
-    _Atomic uint32_t waiting;
+    _Atomic uint32_t waiting; // threads with a command that may not be issued yet
     _Atomic uint32_t kick; // futex: the helper sleeps on it while there is nothing to do
     _Atomic bool rests;     // it does
     bool helper;

@@ -39,7 +39,7 @@ static void mark_quiet(struct gate_state *s) {
 }
 
 static bool is_idle(const struct gate_state *s) {
-    if (s->batches) return false;
+    if (s->batches || atomic_load(&s->waiting)) return false;
     for (const struct track *t = s->tracks; t; t = t->next)
         if (atomic_load_explicit(&t->head.unmarked, memory_order_relaxed)) return false;
     return !gate_calls(s->gate);
@@ -84,7 +84,8 @@ static void drain(struct gate_state *s) {
 // tend does what there is to do, and returns for how long it may sleep.
 static uint64_t tend(struct gate_state *s) {
     uint64_t now = sys_now();
-    for (unsigned i = 0; i < s->device->count; i++) agent_keep(s->device->slices[i], now);
+    for (unsigned i = 0; i < s->device->count; i++)
+        if (agent_keep(s->device->slices[i], now)) s->wanted = false;
     enter_context(s);
     marks_harvest(s);
     gate_count(s);

@@ -70,8 +70,10 @@ HOOK(cuMemUnmap, cuMemUnmap, FREE, (CUdeviceptr ptr, size_t bytes), (ptr, bytes)
 
 /* pinned host memory, counted only */
 HOOK(cuMemHostAlloc, cuMemHostAlloc, ALLOC, (void **ptr, size_t bytes, unsigned flags), (ptr, bytes, flags))
+HOOK(cuMemAllocHost, cuMemAllocHost_v1, ALLOC, (void **ptr, unsigned bytes), (ptr, bytes))
 HOOK(cuMemAllocHost_v2, cuMemAllocHost, ALLOC, (void **ptr, size_t bytes), (ptr, bytes))
 HOOK(cuMemFreeHost, cuMemFreeHost, FREE, (void *ptr), (ptr))
+HOOK(cuMemHostRegister, cuMemHostRegister, ALLOC, (void *ptr, size_t bytes, unsigned flags), (ptr, bytes, flags))
 HOOK(cuMemHostRegister_v2, cuMemHostRegister, ALLOC, (void *ptr, size_t bytes, unsigned flags), (ptr, bytes, flags))
 HOOK(cuMemHostUnregister, cuMemHostUnregister, FREE, (void *ptr), (ptr))
 

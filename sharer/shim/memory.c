@@ -139,6 +139,11 @@ int on_cuMemAllocHost(fn_cuMemAllocHost_v2 real, void **ptr, size_t bytes) {
     return pinned(result, ptr ? *ptr : NULL, bytes);
 }
 
+int on_cuMemAllocHost_v1(fn_cuMemAllocHost real, void **ptr, unsigned bytes) {
+    int result = real(ptr, bytes);
+    return pinned(result, ptr ? *ptr : NULL, bytes);
+}
+
 int on_cuMemHostRegister(fn_cuMemHostRegister_v2 real, void *ptr, size_t bytes, unsigned flags) {
     return pinned(real(ptr, bytes, flags), ptr, bytes);
 }

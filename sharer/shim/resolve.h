@@ -39,7 +39,7 @@ extern void *resolve_real[HOOKS];
 extern _Thread_local int resolve_depth __attribute__((tls_model("initial-exec")));
 
 // REAL is the driver's function behind a hook, NULL when this driver has none.
-#define REAL(name) ((fn_##name)resolve_load(H_##name))
+#define REAL(name) ((fn_##name)(LIKELY(resolve_real[H_##name]) ? resolve_real[H_##name] : resolve_load(H_##name)))
 
 // resolve_load resolves the hook's library, loading it when nobody has yet.
 void *resolve_load(enum hook hook);

@@ -78,7 +78,8 @@ bool agent_welcomed(struct slice *s, uint64_t until);
 // agent_send sends one message; a connection that fails is closed.
 void agent_send(struct slice *s, uint32_t type, uint32_t turn, uint64_t a, uint64_t b);
 
-// agent_keep notices a lost connection and makes a new one, once a second at most.
-void agent_keep(struct slice *s, uint64_t now);
+// agent_keep notices a lost connection and makes a new one, once a second at most:
+// true, and the agent knows nothing of what was said before.
+bool agent_keep(struct slice *s, uint64_t now);
 
 #endif

@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -77,6 +79,7 @@ static void hear(struct fake *f, int fd, const struct aipub_msg *m) {
     pthread_mutex_unlock(&f->lock);
     struct aipub_msg answer = {.type = f->answer, .slot = m->slot, .layout = AIPUB_LAYOUT, .a = AIPUB_REFUSED_LAYOUT};
     if (m->type == AIPUB_HELLO && f->answer) send(fd, &answer, sizeof answer, MSG_NOSIGNAL);
+    if (m->type == AIPUB_WANT && f->generous) fake_lease(f, 10000 * MS);
 }
 
 static void *listen_for(void *arg) {
@@ -202,7 +205,16 @@ static void remove_machine(void) {
     rmdir(dir);
 }
 
+// hide covers what a real agent on this machine has in /run/aipub, in a mount
+// namespace of this test: AIPUB_SLICES_DIR counts only where there is nothing.
+static void hide(void) {
+    if (access("/run/aipub", F_OK) != 0 || unshare(CLONE_NEWNS) != 0) return;
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("none", "/run/aipub", "tmpfs", 0, NULL) != 0)
+        die("hide /run/aipub");
+}
+
 void fake_machine(void) {
+    hide();
     static char dir[] = "/tmp/aipub-gpusim-XXXXXX";
     char path[128], command[512];
     if (!mkdtemp(dir)) die(dir);

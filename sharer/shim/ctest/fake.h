@@ -42,7 +42,8 @@ struct fake {
     uint64_t heard_at[HEARD];
     unsigned count;
     _Atomic bool over;
-    _Atomic bool silent; // no heartbeat
+    _Atomic bool silent;   // no heartbeat
+    _Atomic bool generous; // whoever wants a lease gets one
 };
 
 // fake_root makes a folder for slices.

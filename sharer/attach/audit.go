@@ -142,6 +142,7 @@ func (a *Auditor) judge(ix index, p OnGPU) []Finding {
 		return []Finding{find(WrongSlice, place.slice, fmt.Sprintf("attached to slice %s of another container", place.slice))}
 	case isLoose:
 		return []Finding{find(NotAttached, place.slice, "")}
+	case isFine:
 	}
 	var found []Finding
 	at := place.attached

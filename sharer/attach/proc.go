@@ -166,8 +166,8 @@ func names(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return f.Readdirnames(-1)
+	found, err := f.Readdirnames(-1)
+	return found, errors.Join(err, f.Close())
 }
 
 func (p *Proc) read(pid int, file string) ([]byte, error) {

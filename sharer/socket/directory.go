@@ -96,12 +96,12 @@ func makeFile(path string, size int, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := f.Chmod(mode); err != nil {
-		return err
+	err = f.Chmod(mode)
+	if err == nil {
+		err = unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
 	}
-	if err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size)); err != nil {
-		return fmt.Errorf("allocate %s: %w", path, err)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("make %s: %w", path, err)
 	}
 	return nil
 }

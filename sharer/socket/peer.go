@@ -48,9 +48,8 @@ func (fs procFS) pids() ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
-	if err != nil {
+	if err = errors.Join(err, dir.Close()); err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	var pids []int
@@ -90,19 +89,19 @@ func startTime(stat []byte) (uint64, error) {
 }
 
 // mapped reports whether a process has the file mapped.
-func (fs procFS) mapped(pid int, file fileID) bool {
+func (fs procFS) mapped(pid int, file fileID) (bool, error) {
 	maps, err := fs.read(pid, "maps")
 	if err != nil {
-		return false
+		return false, err
 	}
 	for line := range bytes.Lines(maps) {
 		// address perms offset dev inode path
 		f := bytes.Fields(line)
 		if len(f) >= 5 && string(f[3]) == file.dev && string(f[4]) == file.inode {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // fileID names a file as /proc/PID/maps does.

@@ -4,6 +4,8 @@ package socket
 
 import (
 	"context"
+	"errors"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -80,35 +82,59 @@ func (s *Server) strangers() []stranger {
 // search looks for the strangers' processes: the PID in their namespace, the
 // start time (unless the process had no time to write it), and the page mapped.
 // The last tells containers apart, and processes that have called exec since.
-// complete is false when /proc could not be read: then nobody is dead.
+// complete is false when a process could not be looked at: then nobody is dead.
 func (s *Server) search(strangers []stranger) (found map[stranger]peer, complete bool) {
 	pids, err := s.proc.pids()
 	if err != nil {
 		s.config.Log.Error("cannot look for processes", "err", err)
 		return nil, false
 	}
-	found = map[stranger]peer{}
 	byOwner := map[uint64][]stranger{}
 	for _, st := range strangers {
 		byOwner[st.id.owner] = append(byOwner[st.id.owner], st)
 	}
+	found = map[stranger]peer{}
+	var failed error
 	for _, pid := range pids {
-		id, err := s.proc.self(pid)
-		if err != nil {
-			continue // it ended just now
-		}
-		for _, st := range byOwner[id.owner] {
-			if _, twice := found[st]; twice || st.id.start != 0 && st.id.start != id.start || !s.proc.mapped(pid, st.file) {
-				continue
-			}
-			fd, err := unix.PidfdOpen(pid, 0)
-			if err != nil {
-				continue
-			}
-			found[st] = peer{pid, fd}
+		if err := s.match(pid, byOwner, found); err != nil && !hasEnded(err) {
+			failed = err
 		}
 	}
-	return found, true
+	if failed != nil {
+		s.config.Log.Error("cannot look at all processes", "err", failed)
+	}
+	return found, failed == nil
+}
+
+// match adds the strangers that are the process to found.
+func (s *Server) match(pid int, byOwner map[uint64][]stranger, found map[stranger]peer) error {
+	id, err := s.proc.self(pid)
+	if err != nil {
+		return err
+	}
+	for _, st := range byOwner[id.owner] {
+		if _, twice := found[st]; twice || st.id.start != 0 && st.id.start != id.start {
+			continue
+		}
+		mapped, err := s.proc.mapped(pid, st.file)
+		if err != nil {
+			return err
+		}
+		if !mapped {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			return err
+		}
+		found[st] = peer{pid, fd}
+	}
+	return nil
+}
+
+// hasEnded reports whether looking at a process failed because it is dead.
+func hasEnded(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }
 
 // settle makes a stranger that lives a member, and clears the slot of one that

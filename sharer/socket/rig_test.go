@@ -247,8 +247,9 @@ func (c *client) do(step string) string {
 
 func (c *client) answer() string {
 	c.r.Helper()
+	defer time.AfterFunc(time.Minute, func() { _ = c.cmd.Process.Kill() }).Stop()
 	if !c.out.Scan() {
-		c.r.Fatalf("the client ended: %v", c.out.Err())
+		c.r.Fatalf("the client ended, or took a minute: %v", c.out.Err())
 	}
 	return c.out.Text()
 }

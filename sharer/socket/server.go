@@ -29,15 +29,10 @@ type Config struct {
 	// Log gets what an administrator should know. Default: nothing.
 	Log *slog.Logger
 
-	// Arbiter configures who gets leases when.
+	// Arbiter configures who gets leases when, and with Window and Linger what the
+	// processes do under them.
 	Arbiter sharer.Config
 
-	// Window is how much predicted GPU time a process may have in flight under a
-	// lease. Default 2 ms.
-	Window time.Duration
-	// Linger is how long a process may idle under a lease before it gives it
-	// back. Default 300 µs.
-	Linger time.Duration
 	// Heartbeat is how often the agent says that it is alive. Default 25 ms.
 	Heartbeat time.Duration
 	// Stale is the age at which a heartbeat means that the agent is gone and the
@@ -70,8 +65,6 @@ func (c Config) withDefaults() Config {
 		value    *time.Duration
 		standard time.Duration
 	}{
-		{&c.Window, 2 * time.Millisecond},
-		{&c.Linger, 300 * time.Microsecond},
 		{&c.Heartbeat, 25 * time.Millisecond},
 		{&c.Stale, 250 * time.Millisecond},
 		{&c.Period, 100 * time.Millisecond},
@@ -85,18 +78,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Arbiter decides who has the lease of a GPU. It is sharer.Arbiter.
-type arbiter interface {
-	Set(now sharer.Instant, tenants []sharer.Tenant) []sharer.Action
-	Want(now sharer.Instant, id sharer.TenantID) []sharer.Action
-	Closing(now sharer.Instant, id sharer.TenantID, lease uint64, done sharer.Instant) []sharer.Action
-	Drained(now sharer.Instant, id sharer.TenantID, lease uint64, used time.Duration, wants bool) []sharer.Action
-	Gone(now sharer.Instant, id sharer.TenantID) []sharer.Action
-	Tick(now sharer.Instant) []sharer.Action
-	Next() (sharer.Instant, bool)
-	Stats() []sharer.Stat
-}
-
 // Server lets the processes of slices attach and carries out the Arbiter's
 // decisions. Its methods may be called from any goroutine.
 type Server struct {
@@ -105,7 +86,7 @@ type Server struct {
 
 	mu      sync.Mutex // guards all below, held while events are handled
 	poll    *poller
-	arbiter arbiter
+	arbiter *sharer.Arbiter
 	slices  map[gpu.SliceID]*slice
 	tenants map[sharer.TenantID]*tenant
 	leases  map[*tenant]struct{} // the tenants that have a lease, drained or not

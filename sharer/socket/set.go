@@ -221,12 +221,13 @@ func (s *Server) writeLimits(specs []sharer.Tenant) {
 			windows[device][slot.Tenant] = window{slot.Offset, slot.Length}
 		}
 	}
+	t := timing{window: s.arbiter.Window(), linger: s.arbiter.Linger(), stale: c.Stale, period: c.Period}
 	for _, sl := range s.slices {
 		w := window{}
 		if sl.tenant != nil {
 			w = windows[sl.GPU][sl.tenant.id]
 		}
-		sl.dir.grant.setLimits(sl.Slice, timing{window: c.Window, linger: c.Linger, stale: c.Stale, period: c.Period}, w)
+		sl.dir.grant.setLimits(sl.Slice, t, w)
 	}
 }
 

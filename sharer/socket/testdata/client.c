@@ -230,6 +230,7 @@ int main(int argc, char **argv) {
   if (argc == 3)
     at_work = map(argv[2], sizeof alone, 1);
   setvbuf(stdout, NULL, _IOLBF, 0);
+  setvbuf(stdin, NULL, _IONBF, 0); /* what is not read yet is there after exec */
   while (fgets(line, sizeof line, stdin)) {
     char verb[32] = "";
     long a = 0, b = 0;

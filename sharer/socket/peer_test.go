@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package socket
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestSelf(t *testing.T) {
+	id, err := procFS("/proc").self(os.Getpid())
+	if err != nil || id.owner != uint64(os.Getpid()) || id.start == 0 {
+		t.Errorf("this process is %+v, %v; want PID %d", id, err, os.Getpid())
+	}
+}
+
+func TestInnermostPID(t *testing.T) {
+	for status, want := range map[string]uint64{
+		"Name:\tx\nNSpid:\t77\nNSpgid:\t1\n":           77,
+		"Name:\tx\nNSpid:\t4711\t12\t1\nNSpgid:\t9\n":  1,
+		"Name:\tNSpid:\t5\nNSpid:\t4711\t12\nVmPeak:9": 12,
+		"Name:\tx\nNSpid:\n":                           0,
+		"Name:\tx\n":                                   0,
+		"":                                             0,
+	} {
+		if got, err := innermostPID([]byte(status)); got != want || (err == nil) != (want != 0) {
+			t.Errorf("%q: %d, %v; want %d", status, got, err, want)
+		}
+	}
+}
+
+func TestStartTime(t *testing.T) {
+	const tail = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21\n"
+	for stat, want := range map[string]uint64{
+		"1 (sh)" + tail:            4242,
+		"1 (a) S 1 2 (b c)" + tail: 4242,
+		"1 (sh) S 1 2":             0,
+		"":                         0,
+		"no parenthesis":           0,
+	} {
+		if got, err := startTime([]byte(stat)); got != want || (err == nil) != (want != 0) {
+			t.Errorf("%q: %d, %v; want %d", stat, got, err, want)
+		}
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	h := newHistogram()
+	for _, d := range []time.Duration{0, 50 * time.Microsecond, 51 * time.Microsecond, time.Hour} {
+		h.observe(d)
+	}
+	want := make([]uint64, len(h.Bounds)+1)
+	want[0], want[1], want[len(want)-1] = 2, 1, 1
+	if !slices.Equal(h.Counts, want) || h.Count != 4 || h.Max != time.Hour {
+		t.Errorf("histogram is %+v, want counts %v", h, want)
+	}
+	if !slices.IsSorted(h.Bounds) {
+		t.Error("the bounds do not ascend")
+	}
+}
+
+// What a container claims stays in range, in sums too.
+func TestClaimsAreBounded(t *testing.T) {
+	const all = ^uint64(0)
+	var m Memory
+	m.add(Memory{Committed: all, Pending: all, Overhead: all})
+	m.add(m)
+	if got := m.Total(); got != most {
+		t.Errorf("the total is %d, want %d", got, uint64(most))
+	}
+	var w Work
+	for range 3 {
+		w.add(Work{Launches: all, Busy: 1<<63 - 1})
+	}
+	if w.Launches != most || w.Busy != most {
+		t.Errorf("work is %+v", w)
+	}
+	if got := boundedUse(all, time.Second); got != time.Second {
+		t.Errorf("a claim of all time counts %v, want 1 s", got)
+	}
+}

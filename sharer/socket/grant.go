@@ -40,15 +40,14 @@ func (g grant) setIdentity(s Slice) error {
 	return nil
 }
 
-// setLimits writes what the slice is allowed. It reports whether anything is
-// different from before; only then the turn changes.
-func (g grant) setLimits(s Slice, t timing, w window) bool {
-	changed := false
-	put32 := func(p *uint32, v uint32) { changed = atomic.SwapUint32(p, v) != v || changed }
-	put64 := func(p *uint64, v uint64) { changed = atomic.SwapUint64(p, v) != v || changed }
+// setLimits writes what the slice is allowed. Processes look at it when they need
+// it. Only what those should see who wait, or who have no reason to look, comes
+// with a new turn: that costs whoever has the lease a pause.
+func (g grant) setLimits(s Slice, t timing, w window) {
+	put32 := func(p *uint32, v uint32) bool { return atomic.SwapUint32(p, v) != v }
+	put64 := func(p *uint64, v uint64) { atomic.StoreUint64(p, v) }
 	put32(&g.w.GuaranteePermille, uint32(s.Permille))
 	put32(&g.w.MaxPermille, uint32(s.maxPermille()))
-	put32(&g.w.Reclaim, uint32(s.Reclaim))
 	put64(&g.w.MemoryBytes, s.MemoryBytes)
 	put64(&g.w.GuaranteedBytes, s.GuaranteedBytes)
 	put64(&g.w.ContextBytes, s.ContextBytes)
@@ -58,11 +57,10 @@ func (g grant) setLimits(s Slice, t timing, w window) bool {
 	put64(&g.w.PeriodNs, uint64(t.period))
 	put64(&g.w.OffsetNs, uint64(w.offset))
 	put64(&g.w.LengthNs, uint64(w.length))
-	put32(&g.w.Flags, s.flags())
-	if changed {
+	reclaim := put32(&g.w.Reclaim, uint32(s.Reclaim))
+	if flags := put32(&g.w.Flags, s.flags()); flags || reclaim {
 		g.nextTurn()
 	}
-	return changed
 }
 
 // lease publishes a lease, or with wire.LeaseNone its end, under a new turn.

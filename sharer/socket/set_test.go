@@ -62,12 +62,17 @@ func TestLimitsChange(t *testing.T) {
 	r.set(s)
 	c := r.attached("a")
 	turn := r.grant("a").Turn
+	s.MemoryBytes, s.GuaranteedBytes, s.Permille = 2<<30, 2<<30, 300
+	r.set(s, block("b", 500))
+	if g := r.grant("a"); g.MemoryBytes != 2<<30 || g.GuaranteePermille != 300 || g.Turn != turn {
+		t.Errorf("the grant is %+v, want the new limits under turn %d: a new one interrupts who has the lease", g, turn)
+	}
 	s.Permille, s.MaxPermille, s.Lend, s.Borrow = 200, 0, false, false
 	s.MemoryBytes, s.GuaranteedBytes, s.Reclaim, s.ContextBytes = 5<<30, 1<<30, wire.ReclaimTrim, 7<<20
-	r.set(s)
+	r.set(s, block("b", 500))
 	g := r.grant("a")
 	if g.Turn == turn {
-		t.Error("the turn is the same: nobody was woken")
+		t.Error("the turn is the same: nobody hears that memory is to be given back")
 	}
 	if want := wire.HasMemory | wire.HasCompute | wire.Revocable; g.Flags != want {
 		t.Errorf("flags are %#x, want %#x", g.Flags, want)

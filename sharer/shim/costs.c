@@ -2,7 +2,8 @@
 //
 // What a command is expected to cost. A kernel that is new is measured alone, and
 // again after 2, 4, 8 … launches, at most every 256: then two marks around it say
-// what it took.
+// what it took. Until that is known it counts as a whole window: a second unknown
+// command is not issued behind it, since both may be long.
 #define _GNU_SOURCE
 #include "gate_state.h"
 
@@ -10,11 +11,11 @@ enum { OFTEN = 1, RARELY = 256 };
 
 // costs_find enters a new key over whatever was in its place: a table that is too
 // small measures more often and is never wrong for long.
-struct cost *costs_find(struct gate *g, const void *key) {
-    struct cost *c = &g->costs[gate_cost_index(key)];
+struct cost *costs_find(struct gate_state *s, const void *key) {
+    struct cost *c = &s->gate->costs[gate_cost_index(key)];
     if (atomic_load_explicit(&c->key, memory_order_relaxed) == key) return c;
     atomic_store_explicit(&c->left, 0, memory_order_relaxed);
-    atomic_store_explicit(&c->ns, LEAST_COST_NS, memory_order_relaxed);
+    atomic_store_explicit(&c->ns, (int64_t)gate_window(s), memory_order_relaxed);
     c->measured = 0;
     atomic_store_explicit(&c->key, key, memory_order_relaxed);
     return c;

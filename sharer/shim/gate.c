@@ -104,11 +104,12 @@ static void await_lease(struct gate_state *s) {
 
 // await_room returns when the command may be added to what is in flight: always
 // one, and more as long as the predicted time stays within the window.
-static void await_room(struct gate_state *s, int64_t ns) {
+static void await_room(struct gate_state *s, const struct cost *cost) {
     for (;;) {
         await_lease(s);
         marks_harvest(s);
         bool nothing = s->batches == 0 && marks_in_flight(s) == 0;
+        int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
         bool fits = s->batches < BATCHES - 16 && marks_in_flight(s) + ns <= (int64_t)gate_window(s);
         if (nothing || fits) return;
         // What the fast path was allowed and has not used is taken back first.
@@ -139,11 +140,11 @@ void gate_enter_slow(struct ticket *t, const void *key, CUstream stream, bool pe
     int error = errno, mode = relaxed();
     atomic_fetch_add(&s->waiting, 1);
     lock_take(&s->lock);
-    struct cost *cost = costs_find(g, key);
+    struct cost *cost = costs_find(s, key);
     bool alone = atomic_load_explicit(&cost->left, memory_order_relaxed) <= 0;
-    int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
     bool was_idle = s->batches == 0;
-    await_room(s, ns);
+    await_room(s, cost);
+    int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
     atomic_fetch_sub(&s->waiting, 1);
     struct space *space = marks_space(s);
     struct gate_thread *owner = stream == CU_STREAM_PER_THREAD ? self : NULL;

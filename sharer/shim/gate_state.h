@@ -115,7 +115,7 @@ void lease_wait(struct gate_state *s);
 
 // costs.c
 
-struct cost *costs_find(struct gate *g, const void *key);
+struct cost *costs_find(struct gate_state *s, const void *key);
 void costs_measured(struct cost *c, int64_t ns);
 
 // gate.c

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gpusim gives tests a simulated NVIDIA machine: a strict
-// libnvidia-ml.so.1 with the real C ABI, driven by a description.
+// libnvidia-ml.so.1 and libcuda.so.1 with the real C ABI, driven by a
+// description.
 //
 // A machine is a directory. Programs find it by the environment variable
 // GPUSIM_DIR, which the library reads when nvmlInit opens its first session.
@@ -52,11 +53,35 @@ func (m *Machine) LibraryPath() string { return filepath.Join(m.built.dir, "libn
 // ToolPath is the gpusim tool.
 func (m *Machine) ToolPath() string { return filepath.Join(m.built.dir, "gpusim") }
 
+// CUDALibraryPath is the simulated libcuda.so.1 of a driver version such as
+// "12.4" (see CUDAVersions), or with "" the default one, which has every call
+// and the CUDA version that the machine's description says.
+func (m *Machine) CUDALibraryPath(version string) string {
+	if version == "" {
+		return filepath.Join(m.built.dir, "libcuda.so.1")
+	}
+	return filepath.Join(m.built.dir, "cuda-"+version, "libcuda.so.1")
+}
+
+// CUDAVersions are the driver versions that have a library of their own.
+func CUDAVersions() []string { return []string{"11.4", "12.0", "12.4", "12.9", "13.0", "13.3"} }
+
+// NoopCUDALibraryPath is a libcuda.so.1 whose calls succeed and do nothing, to
+// measure what a preloaded library adds to them. It needs no machine.
+func (m *Machine) NoopCUDALibraryPath() string {
+	return filepath.Join(m.built.dir, "noop", "libcuda.so.1")
+}
+
+// TenantPath is a program that uses a GPU, simulated or real, with kernels of
+// a given length; its --help says how.
+func (m *Machine) TenantPath() string { return filepath.Join(m.built.dir, "tenant") }
+
 // Dir is the machine's directory, the value of GPUSIM_DIR.
 func (m *Machine) Dir() string { return m.dir }
 
 // Env is what a process needs to run on this machine: GPUSIM_DIR, and
-// LD_LIBRARY_PATH for programs that open libnvidia-ml.so.1 by name.
+// LD_LIBRARY_PATH for programs that open libnvidia-ml.so.1 or libcuda.so.1 by
+// name.
 func (m *Machine) Env() []string {
 	return []string{"GPUSIM_DIR=" + m.dir, "LD_LIBRARY_PATH=" + m.built.dir}
 }

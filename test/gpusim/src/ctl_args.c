@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients.h"
 #include "ctl.h"
+#include "exec.h"
 
 static int complain(int code, const char *format, va_list args) {
     fputs("gpusim: ", stderr);
@@ -47,6 +49,8 @@ int ctl_open(struct gs_machine *m, const struct ctl_args *a) {
     if (gs_machine_open(m, a->dir, why, sizeof why) != GS_OPEN_OK)
         return ctl_refuse("%s; `gpusim init` makes a machine", why);
     gs_lock(m);
+    gs_clients_reap(m);
+    gs_exec_advance(m);
     return 0;
 }
 

@@ -81,17 +81,30 @@ static const char *beside(char *buf, const char *name) {
     return buf;
 }
 
-static void put_library(struct root *r, const char *name) {
-    char from[PATH_MAX], to[PATH_MAX], so[64], versioned[128];
+// put_library copies the library that lies in `from`, beside this executable.
+static void put_library(struct root *r, const char *from, const char *name) {
+    char path[PATH_MAX], to[PATH_MAX], so[64], file[96], versioned[128];
     snprintf(so, sizeof so, "%s.so.1", name);
+    snprintf(file, sizeof file, "%s%s", from, so);
     snprintf(versioned, sizeof versioned, "%s.so.%s", name, r->s->machine.driver_version);
-    copy(r, beside(from, so), below(r, to, LIBDIR "/%s", versioned));
+    copy(r, beside(path, file), below(r, to, LIBDIR "/%s", versioned));
     link_to(r, versioned, below(r, to, LIBDIR "/%s", so));
     link_to(r, so, below(r, to, LIBDIR "/%s.so", name));
 }
 
+// put_cuda takes the library of the machine's CUDA version, or the default
+// one, which says what the machine says, where there is none of its own.
+static void put_cuda(struct root *r) {
+    char path[PATH_MAX], dir[32], file[64];
+    uint32_t version = r->s->machine.cuda_version;
+    snprintf(dir, sizeof dir, "cuda-%u.%u/", version / 1000, version % 1000 / 10);
+    snprintf(file, sizeof file, "%slibcuda.so.1", dir);
+    put_library(r, access(beside(path, file), R_OK) ? "" : dir, "libcuda");
+}
+
 static void put_programs(struct root *r) {
     char self[PATH_MAX], to[PATH_MAX];
+    copy(r, beside(self, "tenant"), below(r, to, "usr/bin/tenant"));
     copy(r, beside(self, "gpusim"), below(r, to, "usr/bin/gpusim"));
     link_to(r, "gpusim", below(r, to, "usr/bin/nvidia-smi"));
 }
@@ -162,9 +175,9 @@ static int lay(struct gs_machine *m, struct ctl_args *a) {
     snprintf(fallback, sizeof fallback, "%s/dev", r.dir);
     if (absolute(ctl_option(a, "dev", fallback), dev))
         return ctl_refuse("--dev: at most %d characters", GS_PATH_SIZE - 1);
-    put_library(&r, "libnvidia-ml");
-    put_library(&r, "libcuda");
-    put_library(&r, "libnvidia-ptxjitcompiler");
+    put_library(&r, "", "libnvidia-ml");
+    put_cuda(&r);
+    put_library(&r, "", "libnvidia-ptxjitcompiler");
     put_programs(&r);
     put_proc(&r);
     put_minors(&r);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "calls.h"
+#include "clients.h"
 #include "ctl.h"
+#include "ctl_exec.h"
 #include "lifecycle.h"
 #include "mig.h"
 #include "process.h"
@@ -34,11 +36,15 @@ static void print_instances(const struct gs_gpu *g) {
     }
 }
 
-static void print_clients(const struct gs_gpu *g) {
+static uint32_t pid_of(const struct gs_machine *m, const struct gs_process *p) {
+    return p->client ? gs_client_pid(m, p->client - 1) : p->pid;
+}
+
+static void print_clients(const struct gs_machine *m, const struct gs_gpu *g) {
     for (int i = 0; i < GS_MAX_PROCESSES; i++) {
         const struct gs_process *p = &g->v.process[i];
         if (!gs_process_matches(p, GS_NONE, GS_NONE)) continue;
-        printf("      pid %u %s, %llu MiB, %u%% SM", p->pid, kinds[p->kind], (unsigned long long)p->memory >> 20,
+        printf("      pid %u %s, %llu MiB, %u%% SM", pid_of(m, p), kinds[p->kind], (unsigned long long)p->memory >> 20,
                p->sm_percent);
         p->gi == GS_NONE ? puts("") : (void)printf(", GI %u CI %u\n", p->gi, p->ci);
     }
@@ -72,7 +78,8 @@ void ctl_print_table(const struct gs_machine *m) {
                                       : "ok",
                g->v.util_gpu);
         print_instances(g);
-        print_clients(g);
+        print_clients(m, g);
+        ctl_print_contexts(m, i);
     }
     print_faults(s);
 }
@@ -114,12 +121,12 @@ static void json_instances(const struct gs_gpu *g) {
     }
 }
 
-static void json_clients(const struct gs_gpu *g) {
+static void json_clients(const struct gs_machine *m, const struct gs_gpu *g) {
     const char *comma = "";
     for (int i = 0; i < GS_MAX_PROCESSES; i++) {
         const struct gs_process *p = &g->v.process[i];
         if (!gs_process_matches(p, GS_NONE, GS_NONE)) continue;
-        printf("%s{\"pid\":%u,\"kind\":\"%s\",\"memory\":%llu,\"smPercent\":%u,", comma, p->pid, kinds[p->kind],
+        printf("%s{\"pid\":%u,\"kind\":\"%s\",\"memory\":%llu,\"smPercent\":%u,", comma, pid_of(m, p), kinds[p->kind],
                (unsigned long long)p->memory, p->sm_percent);
         json_id("gi", p->gi);
         putchar(',');
@@ -129,7 +136,7 @@ static void json_clients(const struct gs_gpu *g) {
     }
 }
 
-static void json_gpu(const struct gs_gpu *g, uint32_t i) {
+static void json_gpu(const struct gs_machine *m, const struct gs_gpu *g, uint32_t i) {
     uint32_t pending = gs_mig_mode_persists(g) ? g->inforom.mig_mode : g->v.mig_mode;
     printf("{\"index\":%u,\"model\":\"%s\",\"uuid\":\"%s\",\"serial\":", i, g->spec.model, g->spec.uuid);
     json_string(g->spec.serial);
@@ -143,7 +150,9 @@ static void json_gpu(const struct gs_gpu *g, uint32_t i) {
            (unsigned long long)g->v.ecc.uncorrected);
     json_instances(g);
     printf("],\"processes\":[");
-    json_clients(g);
+    json_clients(m, g);
+    printf("],\"contexts\":[");
+    ctl_json_contexts(m, i);
     printf("]}");
 }
 
@@ -155,7 +164,7 @@ void ctl_print_json(const struct gs_machine *m) {
            (unsigned long long)s->boot, s->boot_id);
     for (uint32_t i = 0; i < s->machine.gpu_count; i++) {
         if (i) putchar(',');
-        json_gpu(&s->gpu[i], i);
+        json_gpu(m, &s->gpu[i], i);
     }
     printf("],\"faults\":[");
     const char *comma = "";

@@ -34,10 +34,11 @@ type seat struct {
 
 // device is a GPU with who competes for it and who has it.
 type device struct {
-	name  string
-	seats []*seat  // in the order of the tenants
-	held  []*lease // not drained, oldest first; all but the last two are forced
-	taken bool     // while scheduling: given or promised to somebody
+	name   string
+	seats  []*seat  // in the order of their coming
+	rivals int      // how many compete
+	held   []*lease // not drained, oldest first; all but the last two are forced
+	taken  bool     // while scheduling: given or promised to somebody
 }
 
 // user is the lease that the GPU works for, forced ones aside: the oldest, since
@@ -144,10 +145,12 @@ func (s *seat) join() {
 		return
 	}
 	s.lag = min(s.lag, s.bank)
-	if !s.gpu.pay(-s.lag) {
+	if s.gpu.rivals == 0 {
 		s.lag = 0
 	}
+	s.gpu.pay(-s.lag)
 	s.competing = true
+	s.gpu.rivals++
 }
 
 // leave undoes join: what s was owed is no longer anybody's debt.
@@ -156,32 +159,22 @@ func (s *seat) leave() {
 		return
 	}
 	s.competing = false
+	s.gpu.rivals--
 	s.gpu.pay(s.lag)
 	s.lag = min(s.lag, s.bank)
-	if rest := s.gpu.competitors(); len(rest) == 1 {
-		rest[0].lag = 0
-	}
 }
 
-// pay spreads an amount over the competitors by weight; false when there is none.
-func (g *device) pay(amount float64) bool {
-	all := g.competitors()
+// pay spreads an amount over the competitors by weight.
+func (g *device) pay(amount float64) {
 	weight := 0.0
-	for _, s := range all {
-		weight += s.weight
-	}
-	for _, s := range all {
-		s.lag += amount * s.weight / weight
-	}
-	return len(all) > 0
-}
-
-func (g *device) competitors() []*seat {
-	var all []*seat
 	for _, s := range g.seats {
 		if s.competing {
-			all = append(all, s)
+			weight += s.weight
 		}
 	}
-	return all
+	for _, s := range g.seats {
+		if s.competing {
+			s.lag += amount * s.weight / weight
+		}
+	}
 }

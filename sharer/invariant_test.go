@@ -131,10 +131,11 @@ func (w *watcher) check() {
 		}
 	}
 	for _, g := range w.a.devices {
-		sum, weight := 0.0, 0.0
-		for _, s := range g.competitors() {
-			sum += s.lag
-			weight += s.weight
+		sum := 0.0
+		for _, s := range g.seats {
+			if s.competing {
+				sum += s.lag
+			}
 		}
 		if math.IsNaN(sum) || math.Abs(sum) > 1000 {
 			w.fail("GPU %s: the competitors are owed %g ns together, want nothing", g.name, sum)

@@ -93,7 +93,7 @@ func (a *Arbiter) queue() []*tenant {
 func (t *tenant) behind() float64 {
 	least, found := 0.0, false
 	for _, s := range t.seats {
-		if s.competing && len(s.gpu.competitors()) < 2 {
+		if s.competing && s.gpu.rivals < 2 {
 			continue
 		}
 		if b := s.lag / s.weight; !found || b < least {
@@ -219,7 +219,7 @@ func (a *Arbiter) issue(l *lease, why Reason) {
 func (a *Arbiter) quantum(t *tenant) time.Duration {
 	n := 1
 	for _, s := range t.seats {
-		n = max(n, len(s.gpu.competitors()))
+		n = max(n, s.gpu.rivals)
 	}
 	return a.config.quantum(n)
 }

@@ -48,12 +48,12 @@ func (p *process) waits() bool { return p.fetched && p.step.At <= p.tenant.sim.n
 // pump issues what can be issued now.
 func (p *process) pump() {
 	s, t := p.tenant.sim, p.tenant
-	for p.ready() {
+	for !t.stopped && !t.dead && p.ready() {
 		if !t.open && !s.config.Ungated {
 			t.ask()
 			return
 		}
-		if len(p.issued) > 0 && p.inflight+p.step.Length > s.config.Window {
+		if len(p.issued) > 0 && p.inflight+p.step.Length > s.arbiter.Window() {
 			return
 		}
 		step := p.step

@@ -12,8 +12,6 @@ import (
 // Config are the model's times. A zero field means the default.
 type Config struct {
 	Arbiter sharer.Config
-	// Window is the predicted GPU time that a process keeps in flight. Default 2 ms.
-	Window time.Duration
 	// Message is how long word takes between a process and the arbiter, each way,
 	// give or take half of it. Default 60 µs.
 	Message time.Duration
@@ -49,9 +47,6 @@ type Sim struct {
 
 // New makes a node with these jobs.
 func New(c Config, jobs []Job) *Sim {
-	if c.Window == 0 {
-		c.Window = 2 * time.Millisecond
-	}
 	if c.Message == 0 {
 		c.Message = 60 * time.Microsecond
 	}
@@ -119,6 +114,21 @@ func (s *Sim) Usage(id sharer.TenantID) *Usage {
 // Update changes the set of tenants in the arbiter, for tenants of this node.
 func (s *Sim) Update(set []sharer.Tenant) {
 	s.tell(func() []sharer.Action { return s.arbiter.Set(s.now, set) })
+}
+
+// Stop stops a tenant's processes, as a debugger does: what is in flight ends, and
+// nobody says so.
+func (s *Sim) Stop(id sharer.TenantID) { s.tenants[id].stopped = true }
+
+// Continue lets stopped processes go on.
+func (s *Sim) Continue(id sharer.TenantID) { s.tenants[id].goOn() }
+
+// Kill ends a tenant's processes at any point of the protocol; the arbiter hears
+// of it.
+func (s *Sim) Kill(id sharer.TenantID) {
+	t := s.tenants[id]
+	t.dead = true
+	t.say(func(a *sharer.Arbiter, now sharer.Instant) []sharer.Action { return a.Gone(now, id) })
 }
 
 // tell gives the arbiter an event and carries out what it answers.

@@ -41,6 +41,8 @@ type tenant struct {
 	idle     uint64         // counts launches, to see whether one came since
 
 	said, heard sharer.Instant // when the last message each way arrives
+
+	stopped, dead bool
 }
 
 // say sends word to the arbiter. Messages of a tenant keep their order.
@@ -76,7 +78,22 @@ func (t *tenant) extended(x sharer.Action) {
 
 func (t *tenant) recalled(x sharer.Action) {
 	if t.lease == x.Lease {
+		t.until = min(t.until, t.sim.now)
 		t.shut()
+	}
+}
+
+// goOn takes up what was missed while stopped.
+func (t *tenant) goOn() {
+	t.stopped = false
+	if t.sim.now >= t.until {
+		t.shut()
+	}
+	for _, p := range t.processes {
+		p.pump()
+	}
+	if t.inflight == 0 {
+		t.settle()
 	}
 }
 
@@ -96,7 +113,7 @@ func (t *tenant) watch() {
 
 // shut closes the gate: nothing more is issued under this lease.
 func (t *tenant) shut() {
-	if !t.open {
+	if !t.open || t.stopped || t.dead {
 		return
 	}
 	t.open = false
@@ -161,9 +178,13 @@ func (t *tenant) launch(length time.Duration) (start, end sharer.Instant) {
 // completed is called when a command is done.
 func (t *tenant) completed() {
 	t.inflight--
-	if t.inflight > 0 {
-		return
+	if t.inflight == 0 && !t.stopped && !t.dead {
+		t.settle()
 	}
+}
+
+// settle does what is to be done when nothing is in flight.
+func (t *tenant) settle() {
 	if t.draining {
 		t.drained()
 		return

@@ -21,7 +21,7 @@ func (a *agent) sample(ctx context.Context, proc *attach.Proc, pods []gpu.Pod) (
 		return attach.Sample{}, false
 	}
 	view := a.sharing.server.View()
-	s := attach.Sample{At: view.At, Slices: held, Attached: attached(view)}
+	s := attach.Sample{At: view.At, Slices: append(held, ending(view)...), Attached: attached(view)}
 	minors := map[int]string{}
 	for _, g := range a.gpus() {
 		if !slices.ContainsFunc(held, func(h attach.Slice) bool { return h.GPU == g.UUID }) {
@@ -87,6 +87,18 @@ func heldBlocks(snap gpu.Snapshot, pods []gpu.Pod) []attach.Slice {
 			ID: st.Slice.ID, GPU: st.Slice.GPUs[0], MemoryBytes: uint64(st.Slice.Block.MemoryBytes),
 			Holder: attach.Container{PodUID: uid(st.Holder)},
 		})
+	}
+	return all
+}
+
+// ending are the slices whose pod is gone and whose last processes are about to
+// be: a pod that is deleted by force is gone first.
+func ending(v socket.View) []attach.Slice {
+	var all []attach.Slice
+	for _, sl := range v.Slices {
+		if sl.Retired {
+			all = append(all, attach.Slice{ID: sl.ID, GPU: sl.GPU, MemoryBytes: sl.MemoryBytes})
+		}
 	}
 	return all
 }

@@ -111,17 +111,9 @@ func TestAKubeletRestartDisturbsNobody(t *testing.T) {
 	expectAllocatable(t, map[string]int64{"small": 2, "medium": 1 + 0, "large": 1, "mig-small": 4, "mig-medium": 1})
 }
 
-func TestAKilledAgentComesBackAsItWas(t *testing.T) {
-	expectAllocatable(t, wholeNode)
-	start(t, pod("survivor", "mig-small"))
-	before := running(t, "survivor")
-	slice := holderOf(t, "survivor")
-	known, err := ids(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	instances := gpusim(t, "state")
-
+// killAgent ends the agent's process at once and waits for the next one.
+func killAgent(t *testing.T) {
+	t.Helper()
 	pid := agentPID(t)
 	if pid == 0 {
 		t.Fatal("no aipub-node process found")
@@ -139,6 +131,20 @@ func TestAKilledAgentComesBackAsItWas(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestAKilledAgentComesBackAsItWas(t *testing.T) {
+	expectAllocatable(t, wholeNode)
+	start(t, pod("survivor", "mig-small"))
+	before := running(t, "survivor")
+	slice := holderOf(t, "survivor")
+	known, err := ids(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	instances := gpusim(t, "state")
+
+	killAgent(t)
 	expectAllocatable(t, wholeNode)
 
 	sameContainer(t, before)

@@ -6,7 +6,7 @@
 #
 #   aipub.test/tenant:1          glibc, and tenant (test/gpusim)
 #   aipub.test/tenant-preload:1  the same, with an /etc/ld.so.preload of its own
-#   aipub.test/loose:1           a static program that opens the GPU's device files
+#   aipub.test/loose:1           a static program, which no preloaded library reaches
 #   aipub.test/musl:1            tenant built for musl
 set -euo pipefail
 cd "$(dirname "$0")/../../.."

@@ -205,16 +205,14 @@ static void remove_machine(void) {
     rmdir(dir);
 }
 
-// hide covers what a real agent on this machine has in /run/aipub, in a mount
-// namespace of this test: AIPUB_SLICES_DIR counts only where there is nothing.
-static void hide(void) {
+void fake_hide(void) {
     if (access("/run/aipub", F_OK) != 0 || unshare(CLONE_NEWNS) != 0) return;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("none", "/run/aipub", "tmpfs", 0, NULL) != 0)
         die("hide /run/aipub");
 }
 
 void fake_machine(void) {
-    hide();
+    fake_hide();
     static char dir[] = "/tmp/aipub-gpusim-XXXXXX";
     char path[128], command[512];
     if (!mkdtemp(dir)) die(dir);

@@ -69,6 +69,10 @@ unsigned fake_heard(struct fake *f, uint32_t type);
 // fake_held sums a slice's ledger.
 uint64_t fake_held(const struct fake *f);
 
+// fake_hide covers what a real agent on this machine has in /run/aipub, in a mount
+// namespace of this process: AIPUB_SLICES_DIR counts only where there is nothing.
+void fake_hide(void);
+
 // fake_machine makes a simulated machine with one GPU and sets GPUSIM_DIR.
 void fake_machine(void);
 

@@ -91,7 +91,8 @@ func (s *Server) look(now sharer.Instant, t *tenant) []sharer.Action {
 	l.poll = now.Add(min(max(now.Sub(l.ended)/4, pollSoonest), pollLatest))
 	if st.closing && !l.told {
 		l.told = true
-		return s.arbiter.Closing(now, t.id, l.id, max(now, st.done))
+		l.done = st.done
+		return s.arbiter.Closing(now, t.id, l.id, max(now, st.done).Add(time.Duration(t.slack)))
 	}
 	return nil
 }
@@ -102,6 +103,9 @@ func (s *Server) drained(now sharer.Instant, t *tenant, st state) []sharer.Actio
 	t.lease = nil
 	delete(s.leases, t)
 	t.judge(now, l, st)
+	if l.told {
+		t.slack.learn(now.Sub(l.done))
+	}
 	if t.over {
 		delete(s.tenants, t.id)
 	}

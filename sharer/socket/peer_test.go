@@ -46,6 +46,30 @@ func TestStartTime(t *testing.T) {
 	}
 }
 
+// A tenant whose predictions are too early gets them corrected; one that mends its
+// ways is believed again.
+func TestSlack(t *testing.T) {
+	var s slack
+	for range 100 {
+		s.learn(100 * time.Microsecond) // the way of the messages
+		s.learn(-time.Hour)
+	}
+	if s != 0 {
+		t.Errorf("true predictions are corrected by %v", time.Duration(s))
+	}
+	s.learn(50 * time.Millisecond)
+	s.learn(time.Millisecond)
+	if d := time.Duration(s); d < 40*time.Millisecond || d > 50*time.Millisecond {
+		t.Errorf("after 50 ms the correction is %v", d)
+	}
+	for range 200 {
+		s.learn(0)
+	}
+	if d := time.Duration(s); d > time.Millisecond {
+		t.Errorf("after many true predictions the correction is still %v", d)
+	}
+}
+
 func TestHistogram(t *testing.T) {
 	h := newHistogram()
 	for _, d := range []time.Duration{0, 50 * time.Microsecond, 51 * time.Microsecond, time.Hour} {

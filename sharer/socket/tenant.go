@@ -24,8 +24,9 @@ type tenant struct {
 	signs, heard uint64
 	missed       int
 	deaf         sharer.Instant
-	over         bool // it holds nothing any more, and drains
-	idle         bool // an open lease was seen unused at the last heartbeat
+	over         bool  // it holds nothing any more, and drains
+	slack        slack // corrects its predictions
+	idle         bool  // an open lease was seen unused at the last heartbeat
 }
 
 // lease is a lease that has been given and has not drained.
@@ -39,6 +40,7 @@ type lease struct {
 	used  time.Duration  // as its processes say
 	again bool           // work waits for the next one
 	told  bool           // the Arbiter knows when the work in flight will be done
+	done  sharer.Instant // if told: when, as its processes said
 	signs uint64         // of the tenant, when it was granted
 }
 

@@ -27,7 +27,6 @@ type holding struct {
 	gpus    []string
 	until   Instant
 	closing bool
-	done    Instant
 	forced  bool
 }
 

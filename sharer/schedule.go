@@ -234,38 +234,3 @@ func (t *tenant) kind(c Config) Kind {
 	}
 	return Own
 }
-
-// Next returns when Tick must be called at the latest; false when nothing is due
-// unless something happens.
-func (a *Arbiter) Next() (Instant, bool) {
-	next, found := Instant(0), false
-	at := func(when Instant) {
-		if when > a.now && (!found || when < next) {
-			next, found = when, true
-		}
-	}
-	for _, t := range a.tenants {
-		if l := t.lease; l != nil && !l.forced {
-			if !l.ended && !l.empty {
-				at(l.until.Add(-a.config.Lead))
-			}
-			if !l.ended {
-				at(l.until)
-			} else {
-				at(l.deadline(a.config))
-			}
-			if l.closing {
-				at(l.done.Add(-a.config.Handover))
-			}
-		}
-		for _, s := range t.seats {
-			switch {
-			case t.waiting() && s.limit > 0 && s.room < 0:
-				at(a.now.Add(time.Duration(-s.room/s.limit) + 1))
-			case t.reserves() && s.guarantee > 0 && s.lag < s.bank/2:
-				at(a.now.Add(time.Duration((s.bank/2-s.lag)/s.guarantee) + 1))
-			}
-		}
-	}
-	return next, found
-}

@@ -62,7 +62,7 @@ func (p *process) pump() {
 		p.issued = append(p.issued, step)
 		start, end := t.launch(step.Length)
 		if step.First {
-			t.Usage.starts(step.Arrived, start)
+			t.starts(step.Arrived, start)
 		}
 		s.completes(end, p)
 	}
@@ -102,7 +102,7 @@ func (p *process) completed() {
 	p.inflight -= step.Length
 	p.syncing = p.syncing && !step.Sync
 	if step.Last {
-		p.tenant.Usage.ends(step.Arrived, p.tenant.sim.now)
+		p.tenant.ends(step.Arrived, p.tenant.sim.now)
 	}
 	p.pump()
 	p.tenant.completed()

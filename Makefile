@@ -38,7 +38,7 @@ help: ## list the targets
 ##@ Build
 
 .PHONY: build
-build: ## build the three binaries into bin/
+build: ## build the binaries into bin/
 	@test/need.sh go gcc
 	@mkdir -p $(BIN)
 	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
@@ -51,6 +51,11 @@ image: ## build the container image with a real builder; prints the archive's pa
 gpusim: ## build the simulated GPU driver into test/gpusim/build
 	@test/need.sh gcc
 	@$(MAKE) -C test/gpusim
+
+.PHONY: shim
+shim: ## build the library that containers with block slices load into sharer/shim/build
+	@test/need.sh gcc
+	@$(MAKE) -s -C sharer/shim
 
 .PHONY: tools
 tools: $(TOOLS)/.done ## build the pinned development tools (about 6 minutes the first time)
@@ -91,13 +96,17 @@ vuln: $(TOOLS)/.done ## known vulnerabilities in what the binaries call (says so
 ##@ Test
 
 .PHONY: unit
-unit: envtest-assets gpusim-test ## unit tests, race detector on, with a real kube-apiserver for webhooks and CRDs
+unit: envtest-assets gpusim-test shim-test ## unit tests, race detector on, with a real kube-apiserver for webhooks and CRDs
 	assets=$$($(CLUSTER) assets); KUBEBUILDER_ASSETS=$$assets HELM=$$assets/helm go test -race $(PACKAGES)
 	cd test/cluster && GOWORK=off CGO_ENABLED=0 go test ./...
 
 .PHONY: gpusim-test
 gpusim-test: ## the simulator's own C tests, under ASan and UBSan
 	@$(MAKE) -C test/gpusim ctest
+
+.PHONY: shim-test
+shim-test: gpusim-test ## the preloaded library on the simulated GPU: limits, crashes, every CUDA version's symbols
+	@$(MAKE) -C sharer/shim test
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
@@ -114,6 +123,10 @@ e2e-uninstall: ## helm uninstall on that node, which leaves nothing behind; 6 mi
 .PHONY: bench
 bench: ## the figures of docs/benchmarks.md; FIGURES='node.*' chooses
 	@test/bench/run.sh $(FIGURES)
+
+.PHONY: gpu-checks
+gpu-checks: shim ## the sharer with real processes on this machine's GPU, without a cluster (docs/gpu-checks.md)
+	@test/bench/gpucheck/run.sh $(FIGURES)
 
 ##@ Cluster
 
@@ -138,4 +151,4 @@ cluster-down: ## stop all that cluster-up, node-up and demo started
 
 .PHONY: clean
 clean: ## remove what was built in the tree (the cache stays: rm -r $AIPUB_CACHE)
-	rm -rf $(BIN) test/gpusim/build test/bench/out
+	rm -rf $(BIN) test/gpusim/build sharer/shim/build test/bench/out

@@ -63,6 +63,18 @@ any() { # NAME…: whether any of these figures is wanted
 
 if any node.plan_us node.layout_failures node.stranded_percent; then bench partition ./test/bench/partition; fi
 if any node.allocate_p99_ms node.list_update_p99_ms node.reregister_fake_s; then bench kubelet ./test/bench/kubelet; fi
+if any sharer.share_error_1s sharer.share_error_10s sharer.reclaim_p50_ms sharer.reclaim_p99_ms sharer.harvest_percent sharer.owner_slowdown_percent; then
+	bench sharer ./test/bench/sharer
+fi
+real=(sharer.real_share_error_1s sharer.real_share_error_10s sharer.real_share_of_target sharer.real_reclaim_p50_ms sharer.real_reclaim_p99_ms
+	sharer.real_harvest_percent sharer.real_memory_overrun_bytes)
+if any "${real[@]}"; then
+	chosen=()
+	for n in "${real[@]}"; do if wanted "$n"; then chosen+=("$n"); fi; done
+	make -s shim
+	test/bench/gpucheck/run.sh --simulate "${chosen[@]}" 2>"$out/gpucheck.err" | show gpucheck ||
+		{ tail -20 "$out/gpucheck.err" >&2; exit 1; }
+fi
 if any node.reregister_s node.rejected_pods node.pods_per_s; then
 	if [ "$(id -u)" = 0 ]; then
 		test/e2e/up.sh

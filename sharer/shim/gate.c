@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 _Thread_local struct gate_thread *gate_self;
 _Atomic(struct gate *) gate_only;
 _Atomic uint32_t gate_generation;
+int (*gate_get_context)(CUcontext *);
 
 static struct lock threads_lock;
 static _Atomic(struct gate_thread *) threads;
@@ -32,8 +34,9 @@ static struct gate_thread *enrol(void) {
     lock_take(&threads_lock);
     struct gate_thread *t = enrolled >= 64 ? reuse() : NULL;
     if (t) {
-        t->gate = NULL;
+        atomic_store(&t->gate, NULL);
         atomic_store(&t->in_call, 0);
+        memset(t->line, 0, sizeof t->line);
     } else if ((t = calloc(1, sizeof *t))) {
         enrolled++;
         t->next = atomic_load(&threads);
@@ -51,15 +54,16 @@ bool gate_calls(const struct gate *g) {
     return false;
 }
 
-void gate_count(struct gate_state *s) {
+static void count(struct gate_state *s, struct gate_thread *t) {
     struct slice *slice = s->leased ? s->leased : s->device->slices[0];
-    for (struct gate_thread *t = atomic_load(&threads); t && slice->slot; t = t->next) {
-        uint64_t launches = atomic_load_explicit(&t->launches, memory_order_relaxed);
-        if (t->gate == s->gate && launches > t->counted) {
-            ADD(slice->slot->launches, launches - t->counted);
-            t->counted = launches;
-        }
-    }
+    uint64_t launches = atomic_load_explicit(&t->launches, memory_order_relaxed);
+    if (slice->slot && launches > t->counted) ADD(slice->slot->launches, launches - t->counted);
+    t->counted = launches;
+}
+
+void gate_count(struct gate_state *s) {
+    for (struct gate_thread *t = atomic_load(&threads); t; t = t->next)
+        if (t->gate == s->gate) count(s, t);
 }
 
 uint64_t gate_window(const struct gate_state *s) {
@@ -131,33 +135,65 @@ static struct gate *current(void) {
     return d ? d->gate : NULL;
 }
 
+// move makes g the GPU that the thread launches on.
+static void move(struct gate_thread *self, struct gate *g) {
+    struct gate *before = atomic_load(&self->gate);
+    if (before == g) return;
+    if (before) {
+        lock_take(&before->state->lock);
+        count(before->state, self);
+        lock_give(&before->state->lock);
+    }
+    memset(self->line, 0, sizeof self->line);
+    atomic_store(&self->gate, g);
+}
+
+// draw_line enters the stream into the thread's lines and returns its track, NULL:
+// the driver has no context here. The lock is held. A per-thread default stream
+// has none that the fast path could use: only its thread can mark it, so nothing
+// on it may ever be left unmarked.
+static struct track *draw_line(struct gate_state *s, struct gate_thread *self, CUstream stream) {
+    struct gate_thread *owner = stream == CU_STREAM_PER_THREAD ? self : NULL;
+    struct space *space = marks_space(s);
+    struct track *track = space ? marks_track(s, space, stream, owner) : NULL;
+    struct gate_line *line = gate_line_of(self, stream);
+    if (!track) return NULL;
+    *line = (struct gate_line){stream, space->context, owner ? NULL : track, atomic_load(&gate_generation)};
+    return track;
+}
+
+static void enter(struct ticket *t, struct gate_state *s, struct cost *cost, struct track *track) {
+    bool alone = atomic_load_explicit(&cost->left, memory_order_relaxed) <= 0;
+    t->gate = s->gate;
+    t->track = track;
+    t->from = track ? marks_begin(s, track, alone) : NULL;
+    t->cost = alone ? cost : NULL;
+    t->ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
+    t->self = gate_self;
+    atomic_fetch_add_explicit(&t->self->launches, 1, memory_order_relaxed);
+    atomic_store(&t->self->in_call, 1);
+}
+
 void gate_enter_slow(struct ticket *t, const void *key, CUstream stream, bool per_thread) {
-    struct gate *g = current();
     struct gate_thread *self = gate_self ? gate_self : enrol();
+    struct gate *g = self ? current() : NULL;
     *t = (struct ticket){.slow = true};
-    if (!g || !self || capture_on(stream, per_thread && stream != CU_STREAM_PER_THREAD)) return;
+    if (!g || capture_on(stream, per_thread && stream != CU_STREAM_PER_THREAD)) return;
     struct gate_state *s = g->state;
     int error = errno, mode = relaxed();
+    bool known = gate_line_holds(gate_line_of(self, stream), self, stream);
+    move(self, g);
     atomic_fetch_add(&s->waiting, 1);
     lock_take(&s->lock);
-    struct cost *cost = costs_find(s, key);
-    bool alone = atomic_load_explicit(&cost->left, memory_order_relaxed) <= 0;
-    bool was_idle = s->batches == 0;
-    await_room(s, cost);
-    int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
+    struct track *track = draw_line(s, self, stream);
+    if (known || !gate_fast(t, key, stream)) {
+        struct cost *cost = costs_find(s, key);
+        bool was_idle = s->batches == 0;
+        await_room(s, cost);
+        enter(t, s, cost, track);
+        if (was_idle) helper_kick(s);
+    }
     atomic_fetch_sub(&s->waiting, 1);
-    struct space *space = marks_space(s);
-    struct gate_thread *owner = stream == CU_STREAM_PER_THREAD ? self : NULL;
-    struct track *track = space ? marks_track(s, space, stream, owner) : NULL;
-    struct mark *from = track ? marks_begin(s, track, alone) : NULL;
-    self->gate = g;
-    self->stream = stream;
-    self->track = owner ? NULL : track; // only its thread can mark such a stream: never unmarked
-    self->generation = atomic_load(&gate_generation);
-    atomic_fetch_add_explicit(&self->launches, 1, memory_order_relaxed);
-    atomic_store(&self->in_call, 1);
-    *t = (struct ticket){self, g, track, alone ? cost : NULL, from, ns, true};
-    if (was_idle) helper_kick(s);
     lock_give(&s->lock);
     restore(mode);
     errno = error;
@@ -187,6 +223,7 @@ void gate_leave_slow(struct ticket *t, int result) {
 void gate_use(struct device *d) {
     static struct lock once;
     if (!d) return;
+    gate_get_context = resolve_symbol("cuCtxGetCurrent");
     lock_take(&once);
     struct gate *g = d->gate ? NULL : calloc(1, sizeof *g);
     struct gate_state *s = g ? calloc(1, sizeof *s) : NULL;

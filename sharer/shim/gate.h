@@ -31,14 +31,23 @@ struct gate {
     struct gate_state *state;
 };
 
-// What a thread keeps: its last launch, and whether it is in the driver now.
+// A stream that a thread launched on, so that it need not be looked up again.
+struct gate_line {
+    CUstream stream;
+    CUcontext context;
+    struct track *track;
+    uint32_t generation;
+};
+
+enum { LINES = 8 };
+
+// What a thread keeps: whether it is in the driver now, on which GPU it launched
+// last, and its streams there.
 struct gate_thread {
     _Atomic uint32_t in_call;
     _Atomic uint64_t launches;
-    struct gate *gate;
-    CUstream stream;
-    struct track *track;
-    uint32_t generation;
+    struct gate *_Atomic gate;
+    struct gate_line line[LINES];
     int id;
     uint64_t counted; // of launches, in the slot
     struct gate_thread *next;
@@ -50,7 +59,8 @@ struct track_head {
 };
 
 extern _Thread_local struct gate_thread *gate_self __attribute__((tls_model("initial-exec")));
-extern _Atomic(struct gate *) gate_only;  // the gate of the only context; NULL: ask
+extern _Atomic(struct gate *) gate_only;  // the gate of the only context; NULL: ask whose a launch is
+extern int (*gate_get_context)(CUcontext *);
 extern _Atomic uint32_t gate_generation;  // changes when a context or stream is gone
 
 // One launch on its way.
@@ -71,15 +81,31 @@ static inline size_t gate_cost_index(const void *key) {
     return (size_t)((uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 52);
 }
 
+static inline struct gate_line *gate_line_of(struct gate_thread *self, CUstream stream) {
+    return &self->line[((uintptr_t)stream >> 4 ^ (uintptr_t)stream >> 9) % LINES];
+}
+
+// gate_line_holds says whether the line is this stream's: where there are several
+// contexts, a default stream has the same handle in each.
+static inline bool gate_line_holds(const struct gate_line *line, const struct gate_thread *self, CUstream stream) {
+    CUcontext context;
+    if (line->stream != stream || !line->track) return false;
+    if (line->generation != atomic_load_explicit(&gate_generation, memory_order_relaxed)) return false;
+    struct gate *only = atomic_load_explicit(&gate_only, memory_order_relaxed);
+    if (LIKELY(only != NULL)) return only == atomic_load_explicit(&self->gate, memory_order_relaxed);
+    return gate_get_context && gate_get_context(&context) == CUDA_SUCCESS && context == line->context;
+}
+
 // gate_fast lets the launch through when nothing has to be looked at. The flag is
 // stored before the subtraction, and whoever shuts the gate exchanges the budget
 // before it reads the flags: so it sees every launch that it did not stop.
 static inline bool gate_fast(struct ticket *t, const void *key, CUstream stream) {
     struct gate_thread *self = gate_self;
-    struct gate *g = atomic_load_explicit(&gate_only, memory_order_relaxed);
-    if (!self || !g || self->gate != g || self->stream != stream || !self->track) return false;
-    if (self->generation != atomic_load_explicit(&gate_generation, memory_order_relaxed)) return false;
-    if (atomic_load_explicit(&capture_open, memory_order_relaxed) != 0) return false;
+    if (UNLIKELY(!self)) return false;
+    struct gate_line *line = gate_line_of(self, stream);
+    if (UNLIKELY(!gate_line_holds(line, self, stream))) return false;
+    if (UNLIKELY(atomic_load_explicit(&capture_open, memory_order_relaxed) != 0)) return false;
+    struct gate *g = atomic_load_explicit(&self->gate, memory_order_relaxed);
     struct cost *c = &g->costs[gate_cost_index(key)];
     if (atomic_load_explicit(&c->key, memory_order_relaxed) != key) return false;
     int32_t left = atomic_load_explicit(&c->left, memory_order_relaxed);
@@ -92,7 +118,7 @@ static inline bool gate_fast(struct ticket *t, const void *key, CUstream stream)
         atomic_store_explicit(&self->in_call, 0, memory_order_release);
         return false;
     }
-    struct track_head *track = (struct track_head *)self->track;
+    struct track_head *track = (struct track_head *)line->track;
     int64_t unmarked = atomic_load_explicit(&track->unmarked, memory_order_relaxed);
     atomic_store_explicit(&track->unmarked, unmarked + ns, memory_order_relaxed);
     uint64_t launches = atomic_load_explicit(&self->launches, memory_order_relaxed);

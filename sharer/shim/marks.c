@@ -17,6 +17,8 @@ struct calls {
     int (*record)(CUevent, CUstream);
     int (*query)(CUevent);
     int (*elapsed)(float *, CUevent, CUevent);
+    int (*push)(CUcontext);
+    int (*pop)(CUcontext *);
 };
 
 static const struct calls *calls(void) {
@@ -25,6 +27,8 @@ static const struct calls *calls(void) {
         c.create = resolve_symbol("cuEventCreate");
         c.record = resolve_symbol("cuEventRecord");
         c.query = resolve_symbol("cuEventQuery");
+        c.push = resolve_symbol("cuCtxPushCurrent_v2");
+        c.pop = resolve_symbol("cuCtxPopCurrent_v2");
         c.elapsed = resolve_symbol("cuEventElapsedTime");
     }
     return &c;
@@ -40,24 +44,37 @@ static void drop(struct mark *m) {
     m->space->free = m;
 }
 
-// record makes a mark at the end of what is on the track now. Marks are reused:
-// creating an event may wait for the GPU.
-static struct mark *record(struct track *t) {
-    struct mark *m = t->space->free;
+// fetch returns an unused mark. Marks are reused: creating an event may wait for
+// the GPU.
+static struct mark *fetch(struct space *space) {
+    struct mark *m = space->free;
     if (m) {
-        t->space->free = m->next;
-    } else {
-        m = calloc(1, sizeof *m);
-        if (!m || calls()->create(&m->event, 0) != CUDA_SUCCESS) {
-            free(m);
-            return NULL;
-        }
-        m->space = t->space;
+        space->free = m->next;
+        return m;
     }
-    m->uses = 1;
-    if (calls()->record(m->event, t->stream) == CUDA_SUCCESS) return m;
-    drop(m);
+    m = calloc(1, sizeof *m);
+    if (m && calls()->create(&m->event, 0) == CUDA_SUCCESS) {
+        m->space = space;
+        return m;
+    }
+    free(m);
     return NULL;
+}
+
+// record makes a mark at the end of what is on the track now. A default stream is
+// the current context's, so the track's is made current.
+static struct mark *record(struct track *t) {
+    CUcontext context = t->space->context;
+    bool elsewhere = plan_context() != context;
+    if (t->space->dead || (elsewhere && calls()->push(context) != CUDA_SUCCESS)) return NULL;
+    struct mark *m = fetch(t->space);
+    if (m) m->uses = 1;
+    if (m && calls()->record(m->event, t->stream) != CUDA_SUCCESS) {
+        drop(m);
+        m = NULL;
+    }
+    if (elsewhere) calls()->pop(&context);
+    return m;
 }
 
 // is_done says whether all before the mark is complete. An error other than "not

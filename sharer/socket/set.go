@@ -164,10 +164,10 @@ func (s *Server) removeIfLeft(sl *slice) {
 func (s *Server) regroup(now sharer.Instant) {
 	groups := map[sharer.TenantID][]*slice{}
 	for _, id := range slices.Sorted(maps.Keys(s.slices)) {
-		sl := s.slices[id]
-		sl.tenant = nil
-		if sl.Permille > 0 && !sl.retired {
+		if sl := s.slices[id]; sl.Permille > 0 && !sl.retired {
 			groups[sl.Tenant] = append(groups[sl.Tenant], sl)
+		} else {
+			sl.tenant = nil
 		}
 	}
 	var specs []sharer.Tenant
@@ -200,12 +200,18 @@ func (s *Server) dropTenants(groups map[sharer.TenantID][]*slice) {
 	}
 }
 
-// regroupTenant gives t its slices. The grants of all of them say the same.
+// regroupTenant gives t its slices. The grants of all of them say the same, also
+// of one that was another tenant's.
 func (s *Server) regroupTenant(t *tenant, group []*slice) {
 	for _, sl := range group {
+		if sl.tenant == t {
+			continue
+		}
 		sl.tenant = t
-		if l := t.lease; l != nil && l.ended == 0 && !slices.Contains(t.slices, sl) {
+		if l := t.lease; l != nil && l.ended == 0 {
 			sl.dir.grant.lease(l.kind, l.until)
+		} else {
+			sl.dir.grant.lease(wire.LeaseNone, 0)
 		}
 	}
 	t.slices = group

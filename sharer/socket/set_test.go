@@ -134,6 +134,24 @@ func TestRetire(t *testing.T) {
 	r.attached("a").lease()
 }
 
+// A slice that another tenant holds from now on does not keep the lease of the
+// last one.
+func TestNewTenant(t *testing.T) {
+	r := newRig(t, patient, func(c *socket.Config) { c.Arbiter.Quantum = time.Hour; c.Arbiter.Round = 10 * time.Hour })
+	s := block("a", 500)
+	r.set(s, block("b", 500))
+	c := r.attached("a")
+	c.do("busy")
+	c.lease()
+	s.Tenant = "tenant-new"
+	r.set(s, block("b", 500))
+	c.expect("nolease 30", "lease 0")
+	r.attached("b").lease()
+	c.do("idle")
+	c.kill()
+	r.eventually("the old process is gone", func() bool { return len(r.slice("a").Processes) == 0 })
+}
+
 // What an earlier agent left of slices that are over is removed.
 func TestLeftovers(t *testing.T) {
 	r := newRig(t)

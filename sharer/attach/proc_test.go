@@ -20,11 +20,11 @@ var id = strings.Repeat("0123456789abcdef", 4)
 
 // proc is a tree like /proc.
 type proc struct {
-	*testing.T
+	testing.TB
 	root string
 }
 
-func newProc(t *testing.T) proc { return proc{t, t.TempDir()} }
+func newProc(t testing.TB) proc { return proc{t, t.TempDir()} }
 
 // process writes a process, over one with the same PID.
 func (p proc) process(pid int, start uint64, cgroup string, files ...string) {
@@ -128,5 +128,27 @@ func TestUsers(t *testing.T) {
 	}
 	if len(got) != 1 || got[0].Process.PID != 20 {
 		t.Fatalf("users are %+v, want only process 20", got)
+	}
+}
+
+// BenchmarkUsers scans a node with 1000 processes, of which 50 are of containers
+// of interest with 20 files each.
+func BenchmarkUsers(b *testing.B) {
+	p := proc{b, b.TempDir()}
+	files := slices.Repeat([]string{"/dev/null"}, 18)
+	files = append(files, "/dev/nvidia0", "/dev/nvidia-uvm")
+	for pid := range 1000 {
+		if pid < 50 {
+			p.process(pid, 1, "0::/kubepods/pod"+uid+"/"+id+"\n", files...)
+		} else {
+			p.process(pid, 1, "0::/system.slice/x.service\n")
+		}
+	}
+	r := attach.NewProc(p.root)
+	for b.Loop() {
+		users, err := r.Users(func(c attach.Container) bool { return c.PodUID == uid })
+		if err != nil || len(users) != 50 {
+			b.Fatalf("%d users, %v", len(users), err)
+		}
 	}
 }

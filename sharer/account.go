@@ -38,7 +38,11 @@ type device struct {
 	seats  []*seat  // in the order of their coming
 	rivals int      // how many compete
 	held   []*lease // not drained, oldest first; all but the last two are forced
-	taken  bool     // while scheduling: given or promised to somebody
+
+	// While scheduling: who has been given or promised the GPU, and until when it
+	// may be given to others before a promise is kept.
+	keeper *tenant
+	spare  Instant
 }
 
 // user is the lease that the GPU works for, forced ones aside: the oldest, since

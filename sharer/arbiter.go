@@ -33,10 +33,12 @@ type tenant struct {
 	Tenant
 	seats   []*seat
 	removed bool
-	want    bool    // work waits; under a lease: may wait when that is drained
-	since   Instant // when waiting: since when
-	woken   bool    // woke with credit, and has not used it up
-	reclaim bool    // when waiting: woken while another had the GPU
+	want    bool          // work waits; under a lease: may wait when that is drained
+	since   Instant       // when waiting: since when
+	woken   bool          // woke with credit, and has not used it up
+	reclaim bool          // when waiting: woken while another had the GPU
+	yielded bool          // when waiting: has let others before it on GPUs kept for it
+	overrun time.Duration // how long its leases took to drain: the longest, slowly forgotten
 	lease   *lease
 	stat    Stat
 }
@@ -112,6 +114,7 @@ func (a *Arbiter) Drained(now Instant, id TenantID, number uint64, used time.Dur
 	a.advance(now)
 	if l := a.lease(id, number); l != nil {
 		l.tenant.stat.Busy += min(max(0, used), a.now.Sub(l.granted))
+		l.tenant.overrun = max(a.now.Sub(l.until), l.tenant.overrun*9/10)
 		l.drop()
 		a.forget()
 		if t := a.find(id); t != nil && t.lease == nil && (t.want || wants) {

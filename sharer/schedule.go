@@ -13,7 +13,7 @@ func (a *Arbiter) decide() []Action {
 	a.expire()
 	a.compete()
 	for _, g := range a.devices {
-		g.taken = false
+		g.keeper, g.spare = nil, 0
 	}
 	queue := a.queue()
 	a.extend(queue)
@@ -139,21 +139,67 @@ func (t *tenant) meets(u *tenant) bool {
 // serve gives t a lease if all of its GPUs are free. Otherwise it keeps those
 // that are for it, and takes back the others from who is ahead. Whoever comes
 // first in the queue has its GPUs in the end, since none of them is given to
-// anybody else: no deadlock, no starvation.
+// anybody else but once, and for as long as t waits for the others anyway: no
+// deadlock, no starvation.
 func (a *Arbiter) serve(t *tenant) {
-	if slices.ContainsFunc(t.seats, func(s *seat) bool { return s.gpu.taken }) {
+	until := a.now.Add(a.config.Round + a.config.LongestKernel)
+	free, kept := true, false
+	for _, s := range t.seats {
+		free = free && s.gpu.free(a.now, a.config.Handover)
+		if s.gpu.keeper != nil {
+			kept, until = true, min(until, s.gpu.spare.Add(-t.overrun))
+		}
+	}
+	begin := t.begin(a.now)
+	switch {
+	case kept && (!free || until < begin.Add(a.config.MinLease)):
+	case free:
+		for _, s := range t.seats {
+			if k := s.gpu.keeper; k != nil {
+				k.yielded = true
+			}
+			s.gpu.keeper, s.gpu.spare = t, 0
+		}
+		a.grant(t, begin, until)
+	default:
+		if t.want {
+			a.reclaim(t)
+		}
+		a.keep(t)
+	}
+}
+
+// begin is when a lease of t that is given now comes into use: when the work
+// before it is done.
+func (t *tenant) begin(now Instant) Instant {
+	for _, s := range t.seats {
+		if u := s.gpu.user(); u != nil {
+			now = max(now, u.done)
+		}
+	}
+	return now
+}
+
+// keep keeps the GPUs of t for it. Those that are free may be used by others until
+// the rest is, if they are likely to be done by then: once, because they may not.
+func (a *Arbiter) keep(t *tenant) {
+	spare, known := a.now, !t.yielded
+	for _, s := range t.seats {
+		s.gpu.keeper = t
+		u := s.gpu.user()
+		switch {
+		case u == nil:
+		case !u.ended || u.closing:
+			spare = max(spare, u.until, u.done)
+		default:
+			known = false
+		}
+	}
+	if !known {
 		return
 	}
-	free := true
 	for _, s := range t.seats {
-		s.gpu.taken = true
-		free = free && s.gpu.free(a.now, a.config.Handover)
-	}
-	switch {
-	case free:
-		a.grant(t)
-	case t.want:
-		a.reclaim(t)
+		s.gpu.spare = spare
 	}
 }
 
@@ -175,17 +221,12 @@ func (a *Arbiter) reclaim(t *tenant) {
 	}
 }
 
-// grant gives t a lease; an empty one when it only keeps others out.
-func (a *Arbiter) grant(t *tenant) {
-	begin := a.now
-	for _, s := range t.seats {
-		if u := s.gpu.user(); u != nil {
-			begin = max(begin, u.done)
-		}
-	}
+// grant gives t a lease from begin, not beyond until; an empty one when it only
+// keeps others out.
+func (a *Arbiter) grant(t *tenant, begin, until Instant) {
 	l := &lease{
 		tenant: t, seats: slices.Clone(t.seats), kind: t.kind(a.config), granted: a.now, given: a.now,
-		until: begin.Add(a.quantum(t)), empty: !t.want,
+		until: min(until, begin.Add(a.quantum(t))), empty: !t.want,
 	}
 	for _, s := range t.seats {
 		s.gpu.held = append(s.gpu.held, l)
@@ -209,7 +250,7 @@ func (a *Arbiter) grant(t *tenant) {
 func (a *Arbiter) issue(l *lease, why Reason) {
 	a.leases++
 	l.number = a.leases
-	l.tenant.want = false
+	l.tenant.want, l.tenant.yielded = false, false
 	l.tenant.stat.Leases++
 	a.act(Grant, l, why)
 }

@@ -195,6 +195,29 @@ func TestOwnersHaveTheGPUBackWithinTheBound(t *testing.T) {
 	}
 }
 
+func TestAGangHasItsShareBesideOthers(t *testing.T) {
+	for _, kernel := range []time.Duration{200 * micro, 5 * milli, 50 * milli} {
+		gang := on("gang", 330, Loop(1, kernel))
+		gang.Legs = append(gang.Legs, sharer.Leg{GPU: "1", Permille: 330})
+		else1 := on("else1", 500, Loop(4, kernel))
+		else1.Legs[0].GPU = "1"
+		s := New(Config{Seed: 1}, []Job{gang, on("a", 330, Loop(2, kernel)), on("b", 330, Loop(3, kernel)), else1})
+		s.Run(11 * time.Second)
+		for _, id := range []sharer.TenantID{"gang", "a", "b"} {
+			expectShare(t, s, id, 10*time.Second, time.Second, 11*time.Second, 0.33, 2)
+		}
+		// GPU 1 is kept for the gang at times, and used by the other one meanwhile
+		// where its kernels are short enough.
+		least := 0.5
+		if kernel == 50*milli {
+			least = 0.4
+		}
+		if share := s.Usage("else1").Shares("1", 10*time.Second, time.Second, 11*time.Second)[0]; share < least {
+			t.Errorf("kernels of %v: the tenant of GPU 1 has %.2f of it, want at least %.1f", kernel, share, least)
+		}
+	}
+}
+
 func TestRandomGangsAlwaysGetOn(t *testing.T) {
 	for seed := range uint64(60) {
 		jobs := gangs(rand.New(rand.NewPCG(seed, 0)))

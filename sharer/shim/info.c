@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Init, the resolvers, and the questions whose answer is the slice's.
+// Init, the resolvers, and CUDA's questions whose answer is the slice's.
 #define _GNU_SOURCE
-#include <string.h>
-
 #include "ledger.h"
 #include "pools.h"
 #include "rules.h"
@@ -72,40 +70,4 @@ int on_cuDeviceTotalMem_v1(fn_cuDeviceTotalMem real, unsigned *bytes, CUdevice d
     struct device *d = slices_device(dev);
     if (result == CUDA_SUCCESS && d && ledger_info(d, &limit, &left) && *bytes > limit) *bytes = (unsigned)limit;
     return result;
-}
-
-// of_nvml returns the shared GPU behind NVML's handle. The slices are known before
-// CUDA is initialised, so a program that uses only NVML sees them too.
-static bool nvml_limit(nvmlDevice_t dev, uint64_t *total, uint64_t *left) {
-    int (*name)(nvmlDevice_t, char *, unsigned) = resolve_symbol("nvmlDeviceGetUUID");
-    char gpu_name[96] = "";
-    if (!name || name(dev, gpu_name, sizeof gpu_name) != 0) return false;
-    return slices_limit_named(gpu_name, total, left);
-}
-
-int on_nvmlDeviceGetMemoryInfo(fn_nvmlDeviceGetMemoryInfo real, nvmlDevice_t dev, nvmlMemory_t *memory) {
-    uint64_t limit, left;
-    int result = real(dev, memory);
-    if (result != 0 || !nvml_limit(dev, &limit, &left)) return result;
-    if (memory->total > limit) memory->total = limit;
-    memory->free = left < memory->total ? left : memory->total;
-    memory->used = memory->total - memory->free;
-    return result;
-}
-
-int on_nvmlDeviceGetMemoryInfo_v2(fn_nvmlDeviceGetMemoryInfo_v2 real, nvmlDevice_t dev, nvmlMemory_v2_t *memory) {
-    uint64_t limit, left;
-    int result = real(dev, memory);
-    if (result != 0 || !nvml_limit(dev, &limit, &left)) return result;
-    if (memory->total > limit) memory->total = limit;
-    memory->reserved = 0; // of the whole GPU, and not of the slice's
-    memory->free = left < memory->total ? left : memory->total;
-    memory->used = memory->total - memory->free;
-    return result;
-}
-
-// The mode would be everybody's.
-int on_nvmlDeviceSetComputeMode(fn_nvmlDeviceSetComputeMode real, nvmlDevice_t dev, int mode) {
-    uint64_t limit, left;
-    return nvml_limit(dev, &limit, &left) ? NVML_ERROR_NO_PERMISSION : real(dev, mode);
 }

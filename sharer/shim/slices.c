@@ -13,7 +13,6 @@
 #include "book.h"
 #include "context.h"
 #include "gate.h"
-#include "ledger.h"
 #include "pools.h"
 #include "resolve.h"
 #include "slabs.h"
@@ -258,12 +257,12 @@ struct device *slices_current(void) {
     return get && get(&id) == CUDA_SUCCESS ? slices_device(id) : NULL;
 }
 
-bool slices_limit_named(const char *gpu_name, uint64_t *total, uint64_t *left) {
-    struct device d = {0};
+bool slices_named(const char *gpu_name, struct device *d) {
+    *d = (struct device){0};
     if (slices_attach() != CUDA_SUCCESS) return false;
     for (unsigned i = 0; i < slice_count; i++)
-        if (strncmp(slices[i].grant->gpu_name, gpu_name, 64) == 0) d.slices[d.count++] = &slices[i];
-    return d.count > 0 && ledger_info(&d, total, left);
+        if (strncmp(slices[i].grant->gpu_name, gpu_name, 64) == 0) d->slices[d->count++] = &slices[i];
+    return d->count > 0;
 }
 
 void slices_problem(uint32_t bit) {

@@ -60,10 +60,9 @@ struct device *slices_current(void);
 // slices_devices returns the shared GPUs.
 struct device *slices_devices(unsigned *count);
 
-// slices_limit_named returns limit and rest of the slices of the GPU that NVML
-// calls "GPU-…"; false: it is not shared, or its memory is not limited. It needs
-// no CUDA.
-bool slices_limit_named(const char *gpu_name, uint64_t *total, uint64_t *left);
+// slices_named collects the slices of the GPU that NVML calls "GPU-…"; false: it
+// is not shared. It needs no CUDA.
+bool slices_named(const char *gpu_name, struct device *d);
 
 // slices_problem sets a problem bit in the slots of every slice.
 void slices_problem(uint32_t bit);

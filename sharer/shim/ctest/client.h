@@ -53,5 +53,8 @@ void client_abi(const char *version);
 void client_nulls(void);
 void client_fork(void);
 void client_bench(void);
+void client_two(void);
+void client_streams(void);
+void client_try(void);
 
 #endif

@@ -146,3 +146,60 @@ void client_bench(void) {
     }
     printf("launch %.1f ns, alloc + free %.1f ns\n", best, alloc);
 }
+
+// Two GPUs of which one is shared: what runs on the other one does not wait, and a
+// thread may go from one to the other as it likes.
+void client_two(void) {
+    CUcontext own, other;
+    CUfunction f[2];
+    OK(cuInit, 0);
+    OK(cuDevicePrimaryCtxRetain, &own, 0);
+    OK(cuDevicePrimaryCtxRetain, &other, 1);
+    for (int i = 0; i < 2; i++) {
+        CUmodule module;
+        OK(cuCtxSetCurrent, i ? other : own);
+        OK(cuModuleLoadData, &module, "gpusim-module 1\nkernel busy us=param0\n");
+        OK(cuModuleGetFunction, &f[i], module, "busy");
+    }
+    for (int i = 0; i < 10; i++) CHECK(launch(f[1], NULL, 100) == 0);
+    CHECK(my_slot()->launches == 0 && my_slot()->waits == 0);
+    for (int i = 0; i < 20; i++) {
+        OK(cuCtxSetCurrent, i % 2 ? other : own);
+        CHECK(launch(f[i % 2], NULL, 100) == 0);
+    }
+    OK(cuCtxSetCurrent, own);
+    OK(cuCtxSynchronize, );
+    usleep(300000);
+    CHECK(my_slot()->launches == 10 && my_slot()->waits == 1, "but %lu launches", (unsigned long)my_slot()->launches);
+}
+
+// Many streams that overlap: their time is counted once.
+void client_streams(void) {
+    CUstream s[16];
+    start();
+    CUfunction f = kernel("busy");
+    for (int i = 0; i < 16; i++) OK(cuStreamCreate, &s[i], 1);
+    CHECK(launch(f, s[0], 500) == 0);
+    OK(cuCtxSynchronize, );
+    uint64_t begin = now();
+    for (int i = 0; i < 320; i++) CHECK(launch(f, s[i % 16], 500) == 0);
+    OK(cuCtxSynchronize, );
+    uint64_t wall = now() - begin;
+    usleep(300000);
+    uint64_t busy = my_slot()->busy_ns;
+    CHECK(busy <= wall + 1000000, "busy %lu of %lu us", (unsigned long)busy / 1000, (unsigned long)wall / 1000);
+    CHECK(busy >= 320 * 500 * 1000 / 16, "busy %lu us", (unsigned long)busy / 1000);
+    for (int i = 0; i < 16; i++) OK(cuStreamDestroy_v2, s[i]);
+    CHECK(launch(f, NULL, 100) == 0);
+}
+
+// What happens does not matter here, only that it ends.
+void client_try(void) {
+    CUcontext context;
+    CUdeviceptr p[20] = {0};
+    if (CALL(cuInit, 0) || CALL(cuDevicePrimaryCtxRetain, &context, 0) || CALL(cuCtxSetCurrent, context)) return;
+    for (int i = 0; i < 20; i++) CALL(cuMemAlloc_v2, &p[i], (size_t)i << 16);
+    for (int i = 0; i < 20; i++) CALL(cuMemFree_v2, p[i]);
+    CALL(cuMemGetInfo_v2, &(size_t){0}, &(size_t){0});
+    CALL(cuCtxSynchronize);
+}

@@ -219,7 +219,7 @@ void fake_machine(void) {
     snprintf(path, sizeof path, "%s/machine.conf", dir);
     FILE *out = fopen(path, "w");
     if (!out) die(path);
-    fprintf(out, "[machine]\nname = shim\n[gpu]\nmodel = H200-141\nuuid = %s\n", GPU_NAME);
+    fprintf(out, "[machine]\nname = shim\n[gpu]\nmodel = H200-141\ncount = 2\nuuid = %s, %s\n", GPU_NAME, OTHER_GPU_NAME);
     fclose(out);
     setenv("GPUSIM_DIR", dir, 1);
     snprintf(command, sizeof command, "%s/gpusim init %s >/dev/null", getenv("GPUSIM_BUILD"), path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A node agent for tests: it lays out slices, hears what processes say, and gives
-// and takes leases when the test says so. And a simulated machine with one GPU.
+// and takes leases when the test says so. And a simulated machine with two GPUs.
 #ifndef FAKE_H
 #define FAKE_H
 
@@ -15,6 +15,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define MS UINT64_C(1000000)
 #define GPU_NAME "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+#define OTHER_GPU_NAME "GPU-10010203-0405-0607-0809-0a0b0c0d0e0f"
 
 extern int failures;
 
@@ -73,7 +74,7 @@ uint64_t fake_held(const struct fake *f);
 // namespace of this process: AIPUB_SLICES_DIR counts only where there is nothing.
 void fake_hide(void);
 
-// fake_machine makes a simulated machine with one GPU and sets GPUSIM_DIR.
+// fake_machine makes a simulated machine with two GPUs and sets GPUSIM_DIR.
 void fake_machine(void);
 
 // run starts client with arguments, the library preloaded and CUDA of that

@@ -114,14 +114,34 @@ static void reconnect(void) {
     fake_end(&again);
 }
 
-static void capture(void) {
+// A verb that checks itself, with a lease as soon as it wants one.
+static void served(const char *verb) {
     char root[64];
     begin(root);
-    pid_t pid = run(root, "", ARGS("capture"));
+    pid_t pid = run(root, "", ARGS(verb));
     CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
     f.generous = true;
     fake_lease(&f, 10000 * MS);
     CHECK(finish(pid) == 0);
+    fake_end(&f);
+}
+
+// A process that is killed under a lease leaves in its slot under which turn it
+// worked; one that is stopped is held to it no differently.
+static void killed(void) {
+    char root[64];
+    begin(root);
+    pid_t pid = run(root, "", ARGS("launch", "plain", "4000", "1000"));
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
+    f.generous = true;
+    fake_lease(&f, 10000 * MS);
+    while (f.page->slot[0].busy_ns < 20 * MS) usleep(1000);
+    kill(pid, SIGSTOP);
+    usleep(20000);
+    CHECK(f.page->slot[0].owner == (uint64_t)pid && f.page->slot[0].busy_turn != 0);
+    kill(pid, SIGKILL);
+    CHECK(finish(pid) == 128 + SIGKILL);
+    CHECK(f.page->slot[0].owner == (uint64_t)pid && f.page->slot[0].busy_turn != 0, "for the agent to see");
     fake_end(&f);
 }
 
@@ -135,5 +155,8 @@ void test_gate(void) {
     expiry();
     timetable();
     reconnect();
-    capture();
+    served("capture");
+    served("two");
+    served("streams");
+    killed();
 }

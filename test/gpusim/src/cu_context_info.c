@@ -133,3 +133,13 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer) {
     CU_TRY(cu_check_context(peer));
     return peer == ctx ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_SUCCESS;
 }
+
+CUresult cuProfilerStart(void) {
+    CU_CONTEXT();
+    return CUDA_SUCCESS;
+}
+
+CUresult cuProfilerStop(void) {
+    CU_CONTEXT();
+    return CUDA_SUCCESS;
+}

@@ -60,9 +60,9 @@ static bool is_host(CUdeviceptr p) {
     return r && (r->memory == CU_MEM_HOST || (r->memory == CU_MEM_MANAGED && !r->resident));
 }
 
-// any: unified addresses say where they are. An address that is not known is
+// cu_copy_any: unified addresses say where they are. An address that is not known is
 // pageable host memory.
-static CUresult any(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, CUstream stream, bool wait) {
+CUresult cu_copy_any(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, CUstream stream, bool wait) {
     CU_CONTEXT();
     (void)ctx;
     bool host = is_host(dst) || is_host(src) || !cu_range_at(dst) || !cu_range_at(src);
@@ -73,11 +73,11 @@ static CUresult any(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, CUstream s
 }
 
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
-    return any(dst, src, bytes, NULL, true);
+    return cu_copy_any(dst, src, bytes, NULL, true);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
-    return any(dst, src, bytes, stream, false);
+    return cu_copy_any(dst, src, bytes, stream, false);
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dstCtx, CUdeviceptr src, CUcontext srcCtx, size_t bytes) {
@@ -113,31 +113,6 @@ CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes, CUstream
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
     return !src || !dst ? CUDA_ERROR_INVALID_VALUE : flat(dst, src, bytes, CU_PATH_DEVICE, stream, false);
-}
-
-static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUstream stream,
-                      size_t *failed) {
-    // The default streams take no batches.
-    if (!dsts || !srcs || !sizes || !count || (uintptr_t)stream < 4096) return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++) {
-        CUresult r = any(dsts[i], srcs[i], sizes[i], stream, false);
-        if (r == CUDA_SUCCESS) continue;
-        if (failed) *failed = i;
-        return r;
-    }
-    return CUDA_SUCCESS;
-}
-
-CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, void *attributes,
-                            size_t *indices, size_t attributeCount, size_t *failed, CUstream stream) {
-    (void)attributes, (void)indices, (void)attributeCount;
-    return batch(dsts, srcs, sizes, count, stream, failed);
-}
-
-CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, void *attributes,
-                               size_t *indices, size_t attributeCount, CUstream stream) {
-    (void)attributes, (void)indices, (void)attributeCount;
-    return batch(dsts, srcs, sizes, count, stream, NULL);
 }
 
 enum { TYPE_HOST = 1, TYPE_DEVICE = 2, TYPE_ARRAY = 3, TYPE_UNIFIED = 4 };

@@ -12,4 +12,7 @@ uint64_t cu_copy_ns(enum cu_copy_path path, uint64_t bytes);
 // cu_copy3d checks a description and gives its path and size.
 CUresult cu_copy3d(const CUDA_MEMCPY3D *c, enum cu_copy_path *path, uint64_t *bytes);
 
+// cu_copy_any copies between addresses that say themselves where they are.
+CUresult cu_copy_any(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, CUstream stream, bool wait);
+
 #endif

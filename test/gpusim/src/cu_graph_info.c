@@ -140,3 +140,25 @@ CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params) {
     node->work = w;
     return CUDA_SUCCESS;
 }
+
+CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count) {
+    CU_CALL();
+    size_t found = 0;
+    if (!count || !cu_is(node, CU_KIND_NODE)) return CUDA_ERROR_INVALID_VALUE;
+    for (struct CUgraphNode_st *n = node->graph->first; n; n = n->next)
+        for (size_t i = 0; i < n->deps.count; i++) {
+            if (n->deps.node[i] != node) continue;
+            if (nodes && found < *count) nodes[found] = n;
+            found++;
+        }
+    if (!nodes || *count > found) *count = found;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone) {
+    CU_CALL();
+    if (!node || !cu_is(original, CU_KIND_NODE) || !cu_is(clone, CU_KIND_GRAPH)) return CUDA_ERROR_INVALID_VALUE;
+    for (struct CUgraphNode_st *n = clone->first; n; n = n->next)
+        if (n->original == original) return *node = n, CUDA_SUCCESS;
+    return CUDA_ERROR_INVALID_VALUE;
+}

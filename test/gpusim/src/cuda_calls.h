@@ -19,11 +19,13 @@
 #include "cuda_calls_core.h"
 #include "cuda_calls_graphs.h"
 #include "cuda_calls_memory.h"
+#include "cuda_calls_refused.h"
 
 #define CUDA_CALLS(X)    \
     CUDA_CALLS_CORE(X)   \
     CUDA_CALLS_MEMORY(X) \
-    CUDA_CALLS_GRAPHS(X)
+    CUDA_CALLS_GRAPHS(X) \
+    CUDA_CALLS_REFUSED(X)
 
 #pragma GCC visibility push(default)
 #define GS_DECLARE(symbol, base, since, until, twin, params, args) CUresult symbol params;

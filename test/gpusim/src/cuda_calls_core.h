@@ -190,7 +190,10 @@
     X(cuCheckpointProcessRestore, cuCheckpointProcessRestore, 12080, 0, NO, (int pid, void *args), (pid, args)) \
     X(cuCheckpointProcessUnlock, cuCheckpointProcessUnlock, 12080, 0, NO, (int pid, void *args), (pid, args)) \
     X(cuCheckpointProcessGetState, cuCheckpointProcessGetState, 12080, 0, NO, (int pid, int *state), (pid, state)) \
-    X(cuCheckpointProcessGetRestoreThreadId, cuCheckpointProcessGetRestoreThreadId, 12080, 0, NO, (int pid, int *tid), (pid, tid))
+    X(cuCheckpointProcessGetRestoreThreadId, cuCheckpointProcessGetRestoreThreadId, 12080, 0, NO, (int pid, int *tid), (pid, tid)) \
+    /* profiler */ \
+    X(cuProfilerStart, cuProfilerStart, 4000, 0, NO, (void), ()) \
+    X(cuProfilerStop, cuProfilerStop, 4000, 0, NO, (void), ())
 // clang-format on
 
 #endif

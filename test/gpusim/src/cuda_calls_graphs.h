@@ -69,7 +69,13 @@
     X(cuGraphNodeGetEnabled, cuGraphNodeGetEnabled, 11060, 0, NO, (CUgraphExec exec, CUgraphNode node, unsigned int *enabled), (exec, node, enabled)) \
     X(cuDeviceGraphMemTrim, cuDeviceGraphMemTrim, 11040, 0, NO, (CUdevice dev), (dev)) \
     X(cuDeviceGetGraphMemAttribute, cuDeviceGetGraphMemAttribute, 11040, 0, NO, (CUdevice dev, int attribute, void *value), (dev, attribute, value)) \
-    X(cuDeviceSetGraphMemAttribute, cuDeviceSetGraphMemAttribute, 11040, 0, NO, (CUdevice dev, int attribute, void *value), (dev, attribute, value))
+    X(cuDeviceSetGraphMemAttribute, cuDeviceSetGraphMemAttribute, 11040, 0, NO, (CUdevice dev, int attribute, void *value), (dev, attribute, value)) \
+    /* more of graphs */ \
+    X(cuGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes, 10000, 0, NO, (CUgraphNode node, CUgraphNode *nodes, size_t *count), (node, nodes, count)) \
+    X(cuGraphNodeFindInClone, cuGraphNodeFindInClone, 10000, 0, NO, (CUgraphNode *node, CUgraphNode original, CUgraph clone), (node, original, clone)) \
+    X(cuGraphExecHostNodeSetParams, cuGraphExecHostNodeSetParams, 10020, 0, NO, (CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params), (exec, node, params)) \
+    X(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams, 10020, 0, NO, (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext ctx), (exec, node, copy, ctx)) \
+    X(cuGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams, 10020, 0, NO, (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx), (exec, node, params, ctx))
 // clang-format on
 
 #endif

@@ -146,7 +146,12 @@
     X(cuMemsetD32Async, cuMemsetD32Async, 3020, 0, PTSZ, (CUdeviceptr dst, unsigned int value, size_t count, CUstream stream), (dst, value, count, stream)) \
     X(cuMemsetD2D8Async, cuMemsetD2D8Async, 3020, 0, PTSZ, (CUdeviceptr dst, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream), (dst, pitch, value, width, height, stream)) \
     X(cuMemsetD2D16Async, cuMemsetD2D16Async, 3020, 0, PTSZ, (CUdeviceptr dst, size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream), (dst, pitch, value, width, height, stream)) \
-    X(cuMemsetD2D32Async, cuMemsetD2D32Async, 3020, 0, PTSZ, (CUdeviceptr dst, size_t pitch, unsigned int value, size_t width, size_t height, CUstream stream), (dst, pitch, value, width, height, stream))
+    X(cuMemsetD2D32Async, cuMemsetD2D32Async, 3020, 0, PTSZ, (CUdeviceptr dst, size_t pitch, unsigned int value, size_t width, size_t height, CUstream stream), (dst, pitch, value, width, height, stream)) \
+    /* more copies */ \
+    X(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync, 12080, 13000, PTSZ, (size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *failed, unsigned long long flags, CUstream stream), (count, ops, failed, flags, stream)) \
+    X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync, 13000, 0, PTSZ, (size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream stream), (count, ops, flags, stream)) \
+    X(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync, 13020, 0, PTSZ, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, void *attributes, CUstream stream), (dst, src, bytes, attributes, stream)) \
+    X(cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync, 13020, 0, PTSZ, (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream stream), (op, flags, stream))
 // clang-format on
 
 #endif

@@ -110,7 +110,7 @@ bool gs_exec_room(const struct gs_state *s, uint32_t stream) {
 uint64_t gs_exec_push(struct gs_state *s, uint32_t stream, struct gs_command c) {
     struct gs_stream *st = &s->exec.stream[stream];
     c.ticket = ++s->exec.context[st->context].ticket;
-    st->command[st->tail % GS_QUEUE] = c;
+    *gs_command_at(s, st, st->tail) = c;
     st->work_ns += c.left_ns;
     __atomic_store_n(&st->tail, st->tail + 1, __ATOMIC_RELEASE);
     *active_word(s, stream) |= 1ull << stream % 64;
@@ -123,7 +123,7 @@ bool gs_exec_complete(const struct gs_state *s, uint32_t stream, uint64_t count)
 
 bool gs_exec_host_turn(const struct gs_state *s, uint32_t stream) {
     const struct gs_stream *st = &s->exec.stream[stream];
-    return st->head < st->tail && st->command[st->head % GS_QUEUE].kind == GS_CMD_HOST && gs_exec_in_order(s, stream);
+    return st->head < st->tail && gs_command_at(s, st, st->head)->kind == GS_CMD_HOST && gs_exec_in_order(s, stream);
 }
 
 void gs_exec_host_done(struct gs_state *s, uint32_t stream) {

@@ -69,7 +69,6 @@ struct gs_stream {
     uint32_t spare;
     uint64_t head, tail; // sequence numbers; `head` commands are complete
     uint64_t work_ns;    // sum of left_ns in the queue
-    struct gs_command command[GS_QUEUE];
 };
 
 enum { GS_EVENT_RETIRED = 2 }; // `used` of a destroyed event with a record pending
@@ -104,6 +103,7 @@ struct gs_exec {
     struct gs_context context[GS_MAX_CONTEXTS];
     struct gs_event_slot event[GS_MAX_EVENTS];
     struct gs_stream stream[GS_MAX_STREAMS];
+    struct gs_command queue[GS_MAX_STREAMS][GS_QUEUE]; // apart from the streams, which every process looks through
 };
 
 _Static_assert(sizeof(struct gs_command) == 32, "gs_command changed");

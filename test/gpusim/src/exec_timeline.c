@@ -24,23 +24,23 @@ struct scene {
     uint32_t kernel[GS_MAX_STREAMS], copy[GS_MAX_STREAMS];
 };
 
-static struct gs_command *head_of(struct gs_stream *st) {
-    return &st->command[st->head % GS_QUEUE];
+static struct gs_command *head_of(const struct gs_state *s, const struct gs_stream *st) {
+    return gs_command_at(s, st, st->head);
 }
 
-static uint64_t head_ticket(const struct gs_stream *st) {
-    return st->head < st->tail ? st->command[st->head % GS_QUEUE].ticket : UINT64_MAX;
+static uint64_t head_ticket(const struct gs_state *s, const struct gs_stream *st) {
+    return st->head < st->tail ? head_of(s, st)->ticket : UINT64_MAX;
 }
 
 static bool legacy_in_order(const struct gs_state *s, uint32_t stream) {
     const struct gs_stream *st = &s->exec.stream[stream];
     const struct gs_context *c = &s->exec.context[st->context];
     const uint64_t *active = s->gpu[c->gpu].v.timeline[c->place].active;
-    uint64_t mine = head_ticket(st);
+    uint64_t mine = head_ticket(s, st);
     for (uint32_t w = 0; w < GS_MAX_STREAMS / 64; w++)
         for (uint64_t bits = active[w]; bits; bits &= bits - 1) {
             const struct gs_stream *o = &s->exec.stream[w * 64 + (uint32_t)__builtin_ctzll(bits)];
-            if (o->context == st->context && o->flags & GS_STREAM_BLOCKING && head_ticket(o) < mine) return false;
+            if (o->context == st->context && o->flags & GS_STREAM_BLOCKING && head_ticket(s, o) < mine) return false;
         }
     return true;
 }
@@ -50,7 +50,7 @@ bool gs_exec_in_order(const struct gs_state *s, uint32_t stream) {
     if (st->flags & GS_STREAM_LEGACY) return legacy_in_order(s, stream);
     uint32_t legacy = s->exec.context[st->context].legacy;
     if (!(st->flags & GS_STREAM_BLOCKING) || legacy == GS_NONE) return true;
-    return head_ticket(&s->exec.stream[legacy]) > head_ticket(st);
+    return head_ticket(s, &s->exec.stream[legacy]) > head_ticket(s, st);
 }
 
 static void pop(struct gs_timeline *t, struct gs_stream *st, uint32_t stream) {
@@ -69,7 +69,7 @@ static bool settle_stream(struct scene *sc, uint32_t stream) {
     struct gs_stream *st = &sc->s->exec.stream[stream];
     bool moved = false;
     while (st->head < st->tail && gs_exec_in_order(sc->s, stream)) {
-        struct gs_command *c = head_of(st);
+        struct gs_command *c = head_of(sc->s, st);
         struct gs_event_slot *ev = &sc->s->exec.event[c->event % GS_MAX_EVENTS];
         if (c->kind == GS_CMD_HOST || c->left_ns || (c->kind == GS_CMD_WAIT && ev->used && ev->done < c->value)) break;
         if (c->kind == GS_CMD_RECORD) record(ev, c->value, sc->t->cursor_ns);
@@ -91,8 +91,8 @@ static void look(struct scene *sc) {
                 struct gs_stream *st = &sc->s->exec.stream[i];
                 moved |= settle_stream(sc, i);
                 if (st->head == st->tail || !gs_exec_in_order(sc->s, i)) continue;
-                if (head_of(st)->kind == GS_CMD_KERNEL) sc->kernel[sc->kernels++] = i;
-                if (head_of(st)->kind == GS_CMD_COPY) sc->copy[sc->copies++] = i;
+                if (head_of(sc->s, st)->kind == GS_CMD_KERNEL) sc->kernel[sc->kernels++] = i;
+                if (head_of(sc->s, st)->kind == GS_CMD_COPY) sc->copy[sc->copies++] = i;
             }
     }
 }
@@ -160,15 +160,15 @@ static uint64_t until_change(const struct scene *sc, const uint32_t *slower, boo
     if (t->cursor_ns < t->switch_end_ns) limit = least(limit, t->switch_end_ns - t->cursor_ns);
     else
         for (uint32_t k = 0; k < sc->kernels; k++)
-            limit = least(limit, head_of(&sc->s->exec.stream[sc->kernel[k]])->left_ns * slower[k]);
+            limit = least(limit, head_of(sc->s, &sc->s->exec.stream[sc->kernel[k]])->left_ns * slower[k]);
     for (uint32_t k = 0; k < sc->copies; k++)
-        limit = least(limit, head_of(&sc->s->exec.stream[sc->copy[k]])->left_ns * sc->copies);
+        limit = least(limit, head_of(sc->s, &sc->s->exec.stream[sc->copy[k]])->left_ns * sc->copies);
     if (others && t->slice_end_ns > t->cursor_ns) limit = least(limit, t->slice_end_ns - t->cursor_ns);
     return least(limit, t->window_ns + GS_SAMPLE_NS - t->cursor_ns);
 }
 
-static void work(struct gs_stream *st, uint64_t ns) {
-    struct gs_command *c = head_of(st);
+static void work(const struct gs_state *s, struct gs_stream *st, uint64_t ns) {
+    struct gs_command *c = head_of(s, st);
     if (ns > c->left_ns) ns = c->left_ns;
     c->left_ns -= ns;
     st->work_ns -= least(ns, st->work_ns);
@@ -176,14 +176,14 @@ static void work(struct gs_stream *st, uint64_t ns) {
 
 static void progress(struct scene *sc, const uint32_t *slower, uint64_t dt) {
     struct gs_timeline *t = sc->t;
-    for (uint32_t k = 0; k < sc->copies; k++) work(&sc->s->exec.stream[sc->copy[k]], dt / sc->copies);
+    for (uint32_t k = 0; k < sc->copies; k++) work(sc->s, &sc->s->exec.stream[sc->copy[k]], dt / sc->copies);
     if (t->cursor_ns >= t->switch_end_ns && sc->kernels) {
         t->busy_ns += dt;
         t->window_busy_ns += dt;
         for (uint32_t k = 0; k < sc->kernels; k++) {
             struct gs_stream *st = &sc->s->exec.stream[sc->kernel[k]];
             struct gs_context *c = &sc->s->exec.context[st->context];
-            work(st, dt / slower[k]);
+            work(sc->s, st, dt / slower[k]);
             c->busy_ns += dt / slower[k];
             sc->g->v.process[c->process % GS_MAX_PROCESSES].window_ns += dt / slower[k];
         }
@@ -260,10 +260,10 @@ void gs_exec_advance(struct gs_machine *m) {
         }
 }
 
-static uint64_t work_ahead(const struct gs_stream *st, uint64_t count) {
+static uint64_t work_ahead(const struct gs_state *s, const struct gs_stream *st, uint64_t count) {
     if (count >= st->tail) return st->work_ns;
     uint64_t sum = 0;
-    for (uint64_t i = st->head; i < count; i++) sum += st->command[i % GS_QUEUE].left_ns;
+    for (uint64_t i = st->head; i < count; i++) sum += gs_command_at(s, st, i)->left_ns;
     return sum;
 }
 
@@ -276,10 +276,10 @@ static uint64_t holder_ns(const struct gs_state *s, const struct gs_context *own
     for (uint32_t w = 0; w < GS_MAX_STREAMS / 64; w++)
         for (uint64_t bits = t->active[w]; bits; bits &= bits - 1) {
             const struct gs_stream *st = &s->exec.stream[w * 64 + (uint32_t)__builtin_ctzll(bits)];
-            if (st->context == t->context && head_ticket(st) != UINT64_MAX &&
-                st->command[st->head % GS_QUEUE].kind == GS_CMD_KERNEL &&
-                st->command[st->head % GS_QUEUE].left_ns > longest)
-                longest = st->command[st->head % GS_QUEUE].left_ns;
+            const struct gs_command *head = head_of(s, st);
+            if (st->context == t->context && st->head < st->tail && head->kind == GS_CMD_KERNEL &&
+                head->left_ns > longest)
+                longest = head->left_ns;
         }
     return least(longest, t->slice_end_ns - t->cursor_ns);
 }
@@ -293,7 +293,7 @@ static uint64_t soonest_change(const struct gs_state *s, const struct gs_context
     for (uint32_t w = 0; w < GS_MAX_STREAMS / 64; w++)
         for (uint64_t bits = active[w]; bits; bits &= bits - 1) {
             const struct gs_stream *st = &s->exec.stream[w * 64 + (uint32_t)__builtin_ctzll(bits)];
-            uint64_t left = st->head < st->tail ? st->command[st->head % GS_QUEUE].left_ns : 0;
+            uint64_t left = st->head < st->tail ? head_of(s, st)->left_ns : 0;
             if (left) soonest = least(soonest, left);
         }
     return soonest < LOOK_NS ? LOOK_NS : soonest;
@@ -304,8 +304,8 @@ uint64_t gs_exec_bound(const struct gs_state *s, uint32_t stream, uint64_t count
     const struct gs_stream *st = &s->exec.stream[stream];
     const struct gs_context *c = &s->exec.context[st->context];
     uint64_t now = s->gpu[c->gpu].v.timeline[c->place].cursor_ns;
-    uint64_t ns = work_ahead(st, count);
-    const struct gs_command *head = &st->command[st->head % GS_QUEUE];
+    uint64_t ns = work_ahead(s, st, count);
+    const struct gs_command *head = head_of(s, st);
     bool timed = st->head < st->tail && head->left_ns && gs_exec_in_order(s, stream);
     if (timed && head->kind == GS_CMD_KERNEL) ns += holder_ns(s, c, st->context);
     if (!timed && ns < soonest_change(s, c)) ns = soonest_change(s, c);

@@ -18,7 +18,7 @@
 
 #define GS_MAGIC "GPUSIM1"
 enum {
-    GS_STATE_VERSION = 2,
+    GS_STATE_VERSION = 3,
     GS_MAX_GPUS = 32,
     GS_MAX_GIS = 8,
     GS_MAX_CIS = 8,

@@ -30,7 +30,6 @@ func moves() []func(*watcher) {
 }
 
 func (w *watcher) close(id TenantID, left time.Duration) {
-	w.t.Helper()
 	number, h := w.leaseOf(id)
 	if h != nil {
 		h.closing, h.until = true, min(h.until, w.now)
@@ -39,14 +38,12 @@ func (w *watcher) close(id TenantID, left time.Duration) {
 }
 
 func (w *watcher) drain(id TenantID, wants bool) {
-	w.t.Helper()
 	number, _ := w.leaseOf(id)
 	delete(w.held, number)
 	w.see(fmt.Sprint("Drained ", id, wants), w.a.Drained(w.now, id, number, 0, wants))
 }
 
 func (w *watcher) die(id TenantID) {
-	w.t.Helper()
 	for n, h := range w.held {
 		if h.tenant == id {
 			delete(w.held, n)
@@ -86,7 +83,6 @@ func TestAllShortHistories(t *testing.T) {
 
 // finish lets both want the GPU, and do as they are told from now on.
 func (w *watcher) finish() {
-	w.t.Helper()
 	served := map[TenantID]bool{}
 	w.see("Want a", w.a.Want(w.now, "a"))
 	w.see("Want b", w.a.Want(w.now, "b"))

@@ -35,13 +35,11 @@ func newWatcher(t testing.TB, c Config) *watcher {
 }
 
 func (w *watcher) fail(format string, args ...any) {
-	w.t.Helper()
 	w.t.Fatalf("at %v, after %s: %s", time.Duration(w.now), w.what, fmt.Sprintf(format, args...))
 }
 
 // see takes in the answer to an event.
 func (w *watcher) see(what string, actions []Action) {
-	w.t.Helper()
 	w.what = what
 	for _, x := range actions {
 		switch x.Do {
@@ -71,7 +69,6 @@ func (w *watcher) see(what string, actions []Action) {
 }
 
 func (w *watcher) granted(x Action) {
-	w.t.Helper()
 	if x.Lease <= w.last {
 		w.fail("lease %d after %d", x.Lease, w.last)
 	}
@@ -109,7 +106,6 @@ func (h *holding) lacks(gpu string) bool {
 
 // check holds the invariants against each other.
 func (w *watcher) check() {
-	w.t.Helper()
 	on := map[string][]*holding{}
 	for _, h := range w.held {
 		for _, g := range h.gpus {
@@ -152,7 +148,6 @@ func (w *watcher) check() {
 
 // step does something, sensible or not.
 func (w *watcher) step(r *rand.Rand) {
-	w.t.Helper()
 	w.pass(r)
 	id := TenantID("nobody")
 	if len(w.tenants) > 0 && r.IntN(20) > 0 {
@@ -197,14 +192,12 @@ func (w *watcher) step(r *rand.Rand) {
 }
 
 func (w *watcher) set(tenants []Tenant) {
-	w.t.Helper()
 	w.tenants = tenants
 	w.see(fmt.Sprintf("Set %v", tenants), w.a.Set(w.now, tenants))
 }
 
 // pass lets time pass, now and then backwards; Ticks come late, or not at all.
 func (w *watcher) pass(r *rand.Rand) {
-	w.t.Helper()
 	if next, due := w.a.Next(); due && r.IntN(3) > 0 {
 		w.now = next.Add(time.Duration(r.IntN(100_000)))
 		w.see("Tick", w.a.Tick(w.now))

@@ -86,7 +86,7 @@ static uint64_t primary_key(CUdevice dev) {
 }
 
 static bool is_active(CUdevice dev) {
-    int (*get)(CUdevice, unsigned *, int *) = resolve_symbol("cuDevicePrimaryCtxGetState");
+    int (*get)(CUdevice, unsigned *, int *) = DRIVER(cuDevicePrimaryCtxGetState, CUdevice, unsigned *, int *);
     unsigned flags;
     int active = 0;
     return get && get(dev, &flags, &active) == CUDA_SUCCESS && active;

@@ -67,6 +67,7 @@ void gate_count(struct gate_state *s) {
 }
 
 uint64_t gate_window(const struct gate_state *s) {
+    if (s->is_free) return 64 * MILLISECOND; // only how far apart marks are
     uint64_t window = s->leased ? LOAD(s->leased->grant->window_ns) : 0;
     return window ? window : 2 * MILLISECOND;
 }
@@ -112,6 +113,7 @@ static void await_room(struct gate_state *s, const struct cost *cost) {
     for (;;) {
         await_lease(s);
         marks_harvest(s);
+        if (s->is_free) return;
         bool nothing = s->batches == 0 && marks_in_flight(s) == 0;
         int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
         bool fits = s->batches < BATCHES - 16 && marks_in_flight(s) + ns <= (int64_t)gate_window(s);
@@ -121,8 +123,9 @@ static void await_room(struct gate_state *s, const struct cost *cost) {
         if (budget > 0 && atomic_compare_exchange_strong(&s->gate->budget, &budget, 0)) continue;
         for (struct track *t = s->tracks; t; t = t->next)
             if (!t->owner) marks_tail(s, t);
+        uint64_t pause = marks_pause(s, sys_now(), 30 * MICROSECOND, 500 * MICROSECOND);
         lock_give(&s->lock);
-        sys_sleep(50 * MICROSECOND);
+        sys_sleep(pause);
         lock_take(&s->lock);
     }
 }
@@ -191,6 +194,7 @@ void gate_enter_slow(struct ticket *t, const void *key, CUstream stream, bool pe
         bool was_idle = s->batches == 0;
         await_room(s, cost);
         enter(t, s, cost, track);
+        if (was_idle) s->busy_at = sys_now();
         if (was_idle) helper_kick(s);
     }
     atomic_fetch_sub(&s->waiting, 1);

@@ -63,11 +63,13 @@ struct gate_state {
     struct slice *leased; // while open or draining
     uint32_t turn;
     bool by_timetable;
+    bool is_free; // nothing is held back; work is only measured
     uint64_t close_at;
     uint32_t returned[MAX_SLICES]; // the turn that was given back, by the device's slices
     bool has_returned[MAX_SLICES];
     bool wanted; // the agent has been told
-    uint64_t used_ns, busy_at;
+    uint64_t used_ns;
+    uint64_t busy_at; // when work began or was last seen complete
     _Atomic uint32_t waiting; // threads with a command that may not be issued yet
     _Atomic uint32_t kick; // futex: the helper sleeps on it while there is nothing to do
     _Atomic bool rests;     // it does
@@ -95,6 +97,10 @@ void marks_harvest(struct gate_state *s);
 
 // marks_in_flight returns the predicted ns that are not seen complete.
 int64_t marks_in_flight(const struct gate_state *s);
+
+// marks_pause returns for how long nobody need look whether something is complete:
+// half of what the oldest batch is expected to take still, within these bounds.
+uint64_t marks_pause(const struct gate_state *s, uint64_t now, uint64_t least, uint64_t most);
 
 // marks_forget drops everything of a stream or, with stream NULL, of a context.
 void marks_forget(struct gate_state *s, CUcontext context, const CUstream *stream);

@@ -15,7 +15,7 @@ static _Atomic int with_memory; // executable graphs that allocate
 
 // node_bytes returns what an allocation node takes.
 static uint64_t node_bytes(CUgraphNode node) {
-    int (*get)(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS *) = resolve_symbol("cuGraphMemAllocNodeGetParams");
+    int (*get)(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS *) = DRIVER(cuGraphMemAllocNodeGetParams, CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS *);
     CUDA_MEM_ALLOC_NODE_PARAMS p = {0};
     if (!get || get(node, &p) != CUDA_SUCCESS) return 0;
     return (p.bytesize + (UINT64_C(2) << 20) - 1) & ~((UINT64_C(2) << 20) - 1);
@@ -23,9 +23,9 @@ static uint64_t node_bytes(CUgraphNode node) {
 
 // graph_bytes adds up the allocation nodes of a graph and of its child graphs.
 static uint64_t graph_bytes(CUgraph graph, int depth) {
-    int (*nodes)(CUgraph, CUgraphNode *, size_t *) = resolve_symbol("cuGraphGetNodes");
-    int (*type)(CUgraphNode, int *) = resolve_symbol("cuGraphNodeGetType");
-    int (*child)(CUgraphNode, CUgraph *) = resolve_symbol("cuGraphChildGraphNodeGetGraph");
+    int (*nodes)(CUgraph, CUgraphNode *, size_t *) = DRIVER(cuGraphGetNodes, CUgraph, CUgraphNode *, size_t *);
+    int (*type)(CUgraphNode, int *) = DRIVER(cuGraphNodeGetType, CUgraphNode, int *);
+    int (*child)(CUgraphNode, CUgraph *) = DRIVER(cuGraphChildGraphNodeGetGraph, CUgraphNode, CUgraph *);
     size_t count = 0;
     uint64_t sum = 0;
     if (!nodes || !type || depth > 8 || nodes(graph, NULL, &count) != CUDA_SUCCESS || count == 0) return 0;

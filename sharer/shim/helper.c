@@ -9,9 +9,9 @@
 #include "reclaim.h"
 #include "resolve.h"
 
-#define TICK (500 * MICROSECOND)     // while work is in flight
-#define REST (100 * MILLISECOND)     // while there is none
-#define LOOK (50 * MICROSECOND)      // while the gate is being shut
+#define TICK (500 * MICROSECOND) // while work is in flight, at most
+#define LOOK (50 * MICROSECOND)  // at least
+#define REST (100 * MILLISECOND) // while there is none
 
 void helper_kick(struct gate_state *s) {
     atomic_fetch_add(&s->kick, 1);
@@ -81,6 +81,14 @@ static void drain(struct gate_state *s) {
     if (atomic_load(&s->waiting)) sys_futex_wake(&slice->grant->turn);
 }
 
+// until_next returns for how long an open gate can be left alone.
+static uint64_t until_next(const struct gate_state *s, uint64_t now) {
+    uint64_t linger = LOAD(s->leased->grant->linger_ns), ns = marks_pause(s, now, 2 * LOOK, TICK);
+    if (is_idle(s) && s->is_free) return REST;
+    if (is_idle(s)) ns = s->busy_at + linger > now ? s->busy_at + linger - now : LOOK;
+    return s->close_at > now && s->close_at - now < ns ? s->close_at - now : ns;
+}
+
 // tend does what there is to do, and returns for how long it may sleep.
 static uint64_t tend(struct gate_state *s) {
     uint64_t now = sys_now();
@@ -91,15 +99,11 @@ static uint64_t tend(struct gate_state *s) {
     gate_count(s);
     if (s->open && !lease_lost(s, now)) {
         mark_quiet(s);
-        bool lent = LOAD(s->leased->grant->flags) & AIPUB_HAS_COMPUTE;
-        if (!is_idle(s)) s->busy_at = now;
-        else if (lent && now - s->busy_at >= LOAD(s->leased->grant->linger_ns)) lease_shut(s);
+        if (!is_idle(s)) s->busy_at = s->batches ? s->busy_at : now;
+        else if (!s->is_free && now - s->busy_at >= LOAD(s->leased->grant->linger_ns)) lease_shut(s);
     }
     if (s->draining) drain(s);
-    if (!s->open) return REST;
-    bool lent = LOAD(s->leased->grant->flags) & AIPUB_HAS_COMPUTE;
-    if (!lent && is_idle(s)) return REST;
-    return s->close_at > now && s->close_at - now < TICK ? s->close_at - now : TICK;
+    return s->open ? until_next(s, now) : REST;
 }
 
 static void rest_until(struct gate_state *s, uint32_t kick, uint64_t most) {
@@ -111,7 +115,7 @@ static void rest_until(struct gate_state *s, uint32_t kick, uint64_t most) {
 static void *help(void *arg) {
     struct gate_state *s = arg;
     int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    int (*exchange)(int *) = resolve_symbol("cuThreadExchangeStreamCaptureMode");
+    int (*exchange)(int *) = DRIVER(cuThreadExchangeStreamCaptureMode, int *);
     resolve_depth++; // nothing that this thread does is the program's
     if (exchange) exchange(&mode);
     for (;;) {

@@ -27,9 +27,9 @@ int on_cuLaunchCooperativeKernel(fn_cuLaunchCooperativeKernel real, bool per_thr
 // which the driver requires to name each GPU once.
 static int launch_on(fn_cuLaunchCooperativeKernelMultiDevice real, CUDA_LAUNCH_PARAMS *list, unsigned count,
                      unsigned flags, unsigned at) {
-    int (*context_of)(CUstream, CUcontext *) = resolve_symbol("cuStreamGetCtx");
-    int (*push)(CUcontext) = resolve_symbol("cuCtxPushCurrent_v2");
-    int (*pop)(CUcontext *) = resolve_symbol("cuCtxPopCurrent_v2");
+    int (*context_of)(CUstream, CUcontext *) = DRIVER(cuStreamGetCtx, CUstream, CUcontext *);
+    int (*push)(CUcontext) = DRIVER(cuCtxPushCurrent_v2, CUcontext);
+    int (*pop)(CUcontext *) = DRIVER(cuCtxPopCurrent_v2, CUcontext *);
     CUcontext context;
     if (at == count) return real(list, count, flags);
     if (!context_of || !push || !pop || context_of(list[at].hStream, &context) != CUDA_SUCCESS ||

@@ -57,6 +57,7 @@ static bool open_with(struct gate_state *s, unsigned i, uint64_t now) {
     s->leased = slice;
     s->turn = turn;
     s->by_timetable = timetable;
+    s->is_free = is_free(slice);
     s->close_at = until;
     s->used_ns = 0;
     s->busy_at = now;

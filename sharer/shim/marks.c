@@ -217,6 +217,12 @@ int64_t marks_in_flight(const struct gate_state *s) {
     return sum + (budget > 0 ? budget : 0);
 }
 
+uint64_t marks_pause(const struct gate_state *s, uint64_t now, uint64_t least, uint64_t most) {
+    int64_t left = s->batches ? s->batch[0].predicted - (int64_t)(now - s->busy_at) : 0;
+    uint64_t pause = left > 0 ? (uint64_t)left / 2 : 0;
+    return pause < least ? least : pause > most ? most : pause;
+}
+
 // The marks of a context die with it; a dead record is kept, since a thread may
 // still hold it.
 void marks_forget(struct gate_state *s, CUcontext context, const CUstream *stream) {

@@ -10,7 +10,7 @@
 // The slices are known before CUDA is initialised, so a program that uses only
 // NVML sees them too.
 static bool is_shared(nvmlDevice_t dev, struct device *d) {
-    int (*name)(nvmlDevice_t, char *, unsigned) = resolve_symbol("nvmlDeviceGetUUID");
+    int (*name)(nvmlDevice_t, char *, unsigned) = DRIVER(nvmlDeviceGetUUID, nvmlDevice_t, char *, unsigned);
     char gpu_name[96] = "";
     return name && name(dev, gpu_name, sizeof gpu_name) == 0 && slices_named(gpu_name, d);
 }

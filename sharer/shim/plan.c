@@ -6,10 +6,8 @@
 #include "resolve.h"
 
 CUcontext plan_context(void) {
-    static _Atomic(int (*)(CUcontext *)) known;
-    int (*get)(CUcontext *) = atomic_load_explicit(&known, memory_order_relaxed);
+    int (*get)(CUcontext *) = DRIVER(cuCtxGetCurrent, CUcontext *);
     CUcontext context = NULL;
-    if (!get) atomic_store(&known, get = resolve_symbol("cuCtxGetCurrent"));
     return get && get(&context) == CUDA_SUCCESS ? context : NULL;
 }
 

@@ -42,8 +42,8 @@ static struct pool *look_up(struct device *d, CUmemoryPool handle) {
 
 // read_pool asks the driver; false: it does not say.
 static bool read_pool(const struct pool *p, bool used, uint64_t *bytes) {
-    int (*of_pool)(CUmemoryPool, int, void *) = resolve_symbol("cuMemPoolGetAttribute");
-    int (*of_graphs)(CUdevice, int, void *) = resolve_symbol("cuDeviceGetGraphMemAttribute");
+    int (*of_pool)(CUmemoryPool, int, void *) = DRIVER(cuMemPoolGetAttribute, CUmemoryPool, int, void *);
+    int (*of_graphs)(CUdevice, int, void *) = DRIVER(cuDeviceGetGraphMemAttribute, CUdevice, int, void *);
     *bytes = 0;
     if (!p->handle) {
         int attribute = used ? CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT : CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
@@ -148,7 +148,7 @@ void pools_after_fork(void) {
 }
 
 static CUmemoryPool current_pool(struct device *d) {
-    int (*get)(CUmemoryPool *, CUdevice) = resolve_symbol("cuDeviceGetMemPool");
+    int (*get)(CUmemoryPool *, CUdevice) = DRIVER(cuDeviceGetMemPool, CUmemoryPool *, CUdevice);
     CUmemoryPool handle = NULL;
     return get && get(&handle, d->id) == CUDA_SUCCESS ? handle : NULL;
 }

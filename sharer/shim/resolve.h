@@ -9,6 +9,7 @@
 #ifndef AIPUB_RESOLVE_H
 #define AIPUB_RESOLVE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,6 +47,15 @@ void *resolve_load(enum hook hook);
 
 // resolve_symbol returns the real address of a driver symbol that has no hook.
 void *resolve_symbol(const char *name);
+
+// DRIVER is such a function with its parameters' types, looked up once.
+#define DRIVER(name, ...)                                                                                              \
+    ({                                                                                                                 \
+        static _Atomic(void *) known;                                                                                  \
+        void *found = atomic_load_explicit(&known, memory_order_relaxed);                                              \
+        if (UNLIKELY(!found)) atomic_store(&known, found = resolve_symbol(#name));                                     \
+        (int (*)(__VA_ARGS__))found;                                                                                   \
+    })
 
 // resolve_route returns the hook in front of a real address, or the address.
 void *resolve_route(void *real);

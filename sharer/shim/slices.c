@@ -26,7 +26,6 @@ static struct slice slices[MAX_SLICES];
 static unsigned slice_count;
 static struct device devices[MAX_DEVICES];
 static _Atomic unsigned device_count;
-static int visible; // CUDA devices of this process
 
 static bool join(char *to, size_t size, const char *dir, const char *name) {
     size_t a = strlen(dir), b = strlen(name);
@@ -213,10 +212,10 @@ static void match_device(CUdevice id, const CUuuid *uuid) {
 }
 
 void slices_match(void) {
-    int (*get_count)(int *) = resolve_symbol("cuDeviceGetCount");
-    int (*get)(CUdevice *, int) = resolve_symbol("cuDeviceGet");
-    int (*get_uuid)(CUuuid *, CUdevice) = resolve_symbol("cuDeviceGetUuid");
-    int (*get_version)(int *) = resolve_symbol("cuDriverGetVersion");
+    int (*get_count)(int *) = DRIVER(cuDeviceGetCount, int *);
+    int (*get)(CUdevice *, int) = DRIVER(cuDeviceGet, CUdevice *, int);
+    int (*get_uuid)(CUuuid *, CUdevice) = DRIVER(cuDeviceGetUuid, CUuuid *, CUdevice);
+    int (*get_version)(int *) = DRIVER(cuDriverGetVersion, int *);
     if (!get_uuid) get_uuid = resolve_symbol("cuDeviceGetUuid_v2");
     int n = 0, version = 0;
     lock_take(&lock);
@@ -224,7 +223,6 @@ void slices_match(void) {
         get_count(&n) == CUDA_SUCCESS) {
         CUdevice id;
         CUuuid uuid;
-        visible = n;
         for (int i = 0; i < n; i++)
             if (get(&id, i) == CUDA_SUCCESS && get_uuid(&uuid, id) == CUDA_SUCCESS) match_device(id, &uuid);
     }
@@ -249,11 +247,9 @@ struct device *slices_device(CUdevice id) {
 }
 
 struct device *slices_current(void) {
-    static _Atomic(int (*)(CUdevice *)) known;
-    int (*get)(CUdevice *) = atomic_load_explicit(&known, memory_order_relaxed);
     CUdevice id;
     if (atomic_load_explicit(&device_count, memory_order_acquire) == 0) return NULL;
-    if (!get) atomic_store(&known, get = resolve_symbol("cuCtxGetDevice"));
+    int (*get)(CUdevice *) = DRIVER(cuCtxGetDevice, CUdevice *);
     return get && get(&id) == CUDA_SUCCESS ? slices_device(id) : NULL;
 }
 

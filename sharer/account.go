@@ -100,18 +100,13 @@ func (s *seat) charged() bool {
 // borrowed.
 func (s *seat) meter(dt, used float64) (borrowed float64) {
 	t := s.tenant
-	if s.limit < 1 {
-		s.room += s.limit*dt - used
-		if !t.want && t.lease == nil {
-			s.room = min(s.room, s.bank)
-		}
-	}
+	s.room += s.limit*dt - used
 	s.own += s.guarantee*dt - used
 	if s.own < 0 {
 		borrowed, s.own = -s.own, 0
 	}
-	if !t.waiting() {
-		s.own = min(s.own, s.bank)
+	if t.lease == nil && !t.want {
+		s.room, s.own = min(s.room, s.bank), min(s.own, s.bank)
 	}
 	if t.lease == nil || !t.lease.empty {
 		t.stat.Used += time.Duration(used)

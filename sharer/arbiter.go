@@ -35,6 +35,7 @@ type tenant struct {
 	removed bool
 	want    bool          // work waits; under a lease: may wait when that is drained
 	since   Instant       // when waiting: since when
+	woke    Instant       // when it was last idle and began to wait
 	woken   bool          // woke with credit, and has not used it up
 	reclaim bool          // when waiting: woken while another had the GPU
 	yielded bool          // when waiting: has let others before it on GPUs kept for it
@@ -83,7 +84,8 @@ func (a *Arbiter) Want(now Instant, id TenantID) []Action {
 		t.wake(a.now)
 	case l.empty:
 		// Its own turn, which it has let pass so far.
-		l.empty, l.ended, l.granted, l.given, l.until = false, false, a.now, a.now, a.now.Add(a.quantum(t))
+		l.empty, l.ended, l.granted = false, false, a.now
+		l.give(a.now, a.now.Add(a.quantum(t)), a.config)
 		a.issue(l, Turn)
 	default:
 		// Either the word crossed with the grant, or Drained is yet to come and was
@@ -194,7 +196,7 @@ func (a *Arbiter) lease(id TenantID, number uint64) *lease {
 
 // wake makes t wait after it was idle.
 func (t *tenant) wake(now Instant) {
-	t.want, t.since, t.woken = true, now, true
+	t.want, t.since, t.woke, t.woken = true, now, now, true
 	t.woken = t.owed()
 	for _, s := range t.seats {
 		t.reclaim = t.woken && (t.reclaim || s.gpu.user() != nil)

@@ -24,7 +24,8 @@ type Config struct {
 	// while the GPU has work during a handover. Default 1 ms: in the simulator
 	// 2 ms double the owner's slowdown and gain nothing.
 	Window time.Duration
-	// Lead is how long before a lease's end it is decided whether to extend it.
+	// Lead is how long before a lease's end it is decided, at the latest, whether to
+	// extend it; of long leases an eighth, so that a late Tick ends none of them.
 	// It must cover the way to the processes. Default 0.5 ms, at most half of
 	// MinLease.
 	Lead time.Duration

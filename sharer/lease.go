@@ -19,6 +19,7 @@ type lease struct {
 	granted Instant
 	given   Instant // granted or last extended
 	until   Instant
+	ask     Instant // when it is decided whether to extend it
 	ended   bool
 	closing bool    // the gate is shut, and done can be relied on
 	done    Instant // predicted end of the work in flight, when known
@@ -27,6 +28,12 @@ type lease struct {
 }
 
 func (l *lease) on(s *seat) bool { return slices.Contains(l.seats, s) }
+
+// give makes the lease last until a moment.
+func (l *lease) give(now, until Instant, c Config) {
+	l.given, l.until = now, until
+	l.ask = until.Add(-max(c.Lead, until.Sub(now)/8))
+}
 
 // deadline is when it is taken by force.
 func (l *lease) deadline(c Config) Instant {

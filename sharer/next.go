@@ -39,7 +39,7 @@ func (l *lease) due(next *alarm, c Config) {
 	case l.empty:
 		next.at(l.until)
 	case !l.ended:
-		next.at(l.until.Add(-c.Lead))
+		next.at(l.ask)
 		next.at(l.until)
 	default:
 		next.at(l.deadline(c))

@@ -108,7 +108,7 @@ func (t *tenant) behind() float64 {
 func (a *Arbiter) extend(queue []*tenant) {
 	for _, t := range a.tenants {
 		l := t.lease
-		if l == nil || l.ended || l.empty || t.removed || a.now < l.until.Add(-a.config.Lead) || t.capped() {
+		if l == nil || l.ended || l.empty || t.removed || a.now < l.ask || t.capped() {
 			continue
 		}
 		length, why := a.config.Round, Alone
@@ -123,7 +123,8 @@ func (a *Arbiter) extend(queue []*tenant) {
 			}
 		}
 		if length > 0 {
-			l.given, l.until, l.kind = a.now, l.until.Add(length), t.kind(a.config)
+			l.give(a.now, l.until.Add(length), a.config)
+			l.kind = t.kind(a.config)
 			a.act(Extend, l, why)
 		}
 	}
@@ -204,12 +205,12 @@ func (a *Arbiter) keep(t *tenant) {
 }
 
 // reclaim recalls leases that stand in t's way, of tenants that are ahead while
-// t is owed time. A lease that was given when t already waited was weighed
-// against t then, and is left to run out.
+// t is owed time. A lease that was given after t woke was weighed against t then,
+// or t had one in between, and is left to run out.
 func (a *Arbiter) reclaim(t *tenant) {
 	for _, s := range t.seats {
 		for _, l := range s.gpu.held {
-			if l.ended || l.empty || l.given > t.since || s.lag <= 0 {
+			if l.ended || l.empty || l.given > t.woke || s.lag <= 0 {
 				continue
 			}
 			i := slices.IndexFunc(l.seats, func(x *seat) bool { return x.gpu == s.gpu })
@@ -225,9 +226,9 @@ func (a *Arbiter) reclaim(t *tenant) {
 // keeps others out.
 func (a *Arbiter) grant(t *tenant, begin, until Instant) {
 	l := &lease{
-		tenant: t, seats: slices.Clone(t.seats), kind: t.kind(a.config), granted: a.now, given: a.now,
-		until: min(until, begin.Add(a.quantum(t))), empty: !t.want,
+		tenant: t, seats: slices.Clone(t.seats), kind: t.kind(a.config), granted: a.now, empty: !t.want,
 	}
+	l.give(a.now, min(until, begin.Add(a.quantum(t))), a.config)
 	for _, s := range t.seats {
 		s.gpu.held = append(s.gpu.held, l)
 	}

@@ -17,11 +17,14 @@ static bool is_silent(const struct aipub_grant *g, uint64_t now) {
     return now > beat && now - beat > LOAD(g->stale_ns);
 }
 
-// by_timetable returns when the slice's time in this period ends, 0: it is not now.
-static uint64_t by_timetable(const struct aipub_grant *g, uint64_t now) {
+// by_timetable returns when the slice's time in this period ends, 0: it is not now;
+// *next is when it begins the next time, 0: never.
+static uint64_t by_timetable(const struct aipub_grant *g, uint64_t now, uint64_t *next) {
     uint64_t period = LOAD(g->period_ns), length = LOAD(g->length_ns), offset = LOAD(g->offset_ns);
+    *next = 0;
     if (period == 0 || length == 0) return 0;
     uint64_t phase = (now % period + period - offset % period) % period;
+    *next = now + period - phase;
     return phase < length ? now + length - phase : 0;
 }
 
@@ -31,10 +34,11 @@ static bool is_free(const struct slice *s) {
 
 // may says whether the slice may work now, under which turn and until when.
 static bool may(const struct slice *s, uint64_t now, uint32_t *turn, uint64_t *until, bool *timetable) {
+    uint64_t next;
     *timetable = is_silent(s->grant, now);
     if (!consistent(s->grant, turn, until)) return false;
     if (is_free(s)) *until = UINT64_MAX;
-    else if (*timetable) *until = by_timetable(s->grant, now);
+    else if (*timetable) *until = by_timetable(s->grant, now, &next);
     return *until > now;
 }
 
@@ -94,11 +98,12 @@ void lease_shut(struct gate_state *s) {
 }
 
 void lease_wait(struct gate_state *s) {
-    const struct aipub_grant *g = s->device->slices[0]->grant;
-    uint64_t most = s->device->count > 1 ? MILLISECOND : 5 * MILLISECOND;
-    uint32_t turn, seen = LOAD(g->turn);
-    uint64_t until;
+    const struct slice *first = s->device->slices[0];
+    uint64_t most = s->device->count > 1 ? MILLISECOND : 5 * MILLISECOND, now = sys_now(), until, next = 0;
+    uint32_t turn, seen = LOAD(first->grant->turn);
     bool timetable;
-    if (may(s->device->slices[0], sys_now(), &turn, &until, &timetable)) most = 100 * MICROSECOND;
-    sys_futex_wait(&g->turn, seen, most);
+    if (may(first, now, &turn, &until, &timetable)) most = 100 * MICROSECOND;
+    else if (timetable) by_timetable(first->grant, now, &next);
+    if (next > now && next - now < most) most = next - now;
+    sys_futex_wait(&first->grant->turn, seen, most);
 }

@@ -168,6 +168,15 @@ unsigned fake_heard(struct fake *f, uint32_t type) {
     return n;
 }
 
+uint64_t fake_time(struct fake *f, uint32_t type, unsigned n) {
+    uint64_t at = 0;
+    pthread_mutex_lock(&f->lock);
+    for (unsigned i = 0; at == 0 && i < f->count && i < HEARD; i++)
+        if (f->heard[i].type == type && --n == 0) at = f->heard_at[i];
+    pthread_mutex_unlock(&f->lock);
+    return at;
+}
+
 bool fake_wait(struct fake *f, uint32_t type, unsigned n, struct aipub_msg *m) {
     for (uint64_t until = now_ns() + 10000 * MS; now_ns() < until; usleep(1000)) {
         unsigned seen = 0;

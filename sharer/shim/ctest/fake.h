@@ -65,6 +65,10 @@ void fake_lease(struct fake *f, uint64_t ns);
 // fake_wait waits until the nth message of the type was heard, n from 1; false:
 // it was not within ten seconds.
 bool fake_wait(struct fake *f, uint32_t type, unsigned n, struct aipub_msg *m);
+// fake_time returns when the nth message of the type was heard, 0: it was not.
+uint64_t fake_time(struct fake *f, uint32_t type, unsigned n);
+
+// fake_heard returns how many messages of the type were heard.
 unsigned fake_heard(struct fake *f, uint32_t type);
 
 // fake_held sums a slice's ledger.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -113,6 +115,19 @@ func (o *output) list(list runtime.Object, w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// document prints what is no API object as JSON or YAML.
+func (o *output) document(v any, b *bytes.Buffer) error {
+	if o.format == "yaml" {
+		raw, err := yaml.Marshal(v)
+		b.Write(raw)
+		return err
+	}
+	enc := json.NewEncoder(b)
+	enc.SetIndent("", "    ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 // rows prints a table.

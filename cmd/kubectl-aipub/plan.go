@@ -5,13 +5,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	api "aipub.io/aipub/api/v1alpha1"
 )
@@ -127,18 +125,10 @@ func verdictOf(p *plan, f facts) error {
 func (a *app) printPlan(p *plan, out *output) error {
 	var b bytes.Buffer
 	var err error
-	switch out.format {
-	case "json":
-		enc := json.NewEncoder(&b)
-		enc.SetIndent("", "    ")
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(p)
-	case "yaml":
-		var raw []byte
-		raw, err = yaml.Marshal(p)
-		b.Write(raw)
-	default:
+	if table, _ := out.table(); table {
 		err = writePlan(p, out, &b)
+	} else {
+		err = out.document(p, &b)
 	}
 	if err != nil {
 		return fmt.Errorf("print plan: %w", err)

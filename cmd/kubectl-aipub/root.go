@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -20,6 +21,10 @@ type app struct {
 	config  *genericclioptions.ConfigFlags
 	// offline is a file to read instead of a cluster; "-" is standard input.
 	offline string
+	// screen is the size of the terminal that output goes to, and whether it is
+	// one; wait returns after a time, or with the error of a context that ended.
+	screen func() (rows, columns int, ok bool)
+	wait   func(context.Context, time.Duration) error
 }
 
 func newApp(streams genericiooptions.IOStreams, version string, now func() time.Time) *app {
@@ -28,6 +33,19 @@ func newApp(streams genericiooptions.IOStreams, version string, now func() time.
 		version:   version,
 		now:       now,
 		config:    genericclioptions.NewConfigFlags(true),
+		screen:    func() (int, int, bool) { return screenOf(streams.Out) },
+		wait:      wait,
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
 }
 
@@ -45,13 +63,17 @@ var rareFlags = []string{
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-aipub",
-		Short: "See and plan how GPU nodes are divided into sets",
-		Long: `See and plan how GPU nodes are divided into sets of CPU, memory and GPU.
+		Short: "See and plan how GPU nodes are divided into sets, and how they are used",
+		Long: `See and plan how GPU nodes are divided into sets of CPU, memory and GPU, and how
+shares of GPUs are used.
 
 Every command only reads; a policy takes effect with kubectl apply.`,
 		Example: `  # What is on the GPU nodes, and what is free
   kubectl aipub nodes
   kubectl aipub sets
+
+  # How shares of GPUs are used at this moment
+  kubectl aipub top
 
   # What a policy would do, before it is applied
   kubectl aipub plan -f policy.yaml`,
@@ -79,7 +101,7 @@ Every command only reads; a policy takes effect with kubectl apply.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNodes(a), newSets(a), newPlan(a), newVersion(a), newCompletion(a))
+	root.AddCommand(newNodes(a), newSets(a), newTop(a), newPlan(a), newVersion(a), newCompletion(a))
 	return root
 }
 

@@ -31,6 +31,8 @@ func kindOf(list runtime.Object) (schema.GroupVersionKind, string, error) {
 	switch list.(type) {
 	case *corev1.NodeList:
 		return corev1.SchemeGroupVersion.WithKind("Node"), "nodes", nil
+	case *corev1.PodList:
+		return corev1.SchemeGroupVersion.WithKind("Pod"), "pods", nil
 	case *api.NodePartitionList:
 		return api.GroupVersion.WithKind("NodePartition"), "nodepartitions", nil
 	case *api.PartitionPolicyList:
@@ -79,6 +81,11 @@ func newCluster(config *rest.Config) (*cluster, error) {
 
 // List reads all pages. It returns a *readError that names what it read.
 func (c *cluster) List(ctx context.Context, into runtime.Object) error {
+	return c.list(ctx, into, "", metav1.ListOptions{})
+}
+
+// list is List of what options select, in a namespace or, with "", everywhere.
+func (c *cluster) list(ctx context.Context, into runtime.Object, namespace string, options metav1.ListOptions) error {
 	kind, resource, err := kindOf(into)
 	if err != nil {
 		return err
@@ -88,10 +95,10 @@ func (c *cluster) List(ctx context.Context, into runtime.Object) error {
 		return err
 	}
 	var all []runtime.Object
-	options := metav1.ListOptions{Limit: pageSize}
+	options.Limit = pageSize
 	for {
 		page := into.DeepCopyObject()
-		err := client.Get().Resource(resource).VersionedParams(&options, c.params).Do(ctx).Into(page)
+		err := client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).VersionedParams(&options, c.params).Do(ctx).Into(page)
 		if err != nil {
 			return &readError{resource: resource, group: kind.Group, host: c.config.Host, err: err}
 		}

@@ -149,7 +149,7 @@ func TestTheAgentHasNoMoreOfTheHost(t *testing.T) {
 	if agent.HostNetwork || agent.HostIPC {
 		t.Errorf("the agent shares the host's network (%t) or IPC (%t); docs/security.md says it does not", agent.HostNetwork, agent.HostIPC)
 	}
-	counting := into[appsv1.DaemonSet](t, find(t, render(t, "node.limiter.enabled=false"), "DaemonSet", "aipub-node")).Spec.Template.Spec
+	counting := into[appsv1.DaemonSet](t, find(t, render(t, "--set", "node.limiter.enabled=false"), "DaemonSet", "aipub-node")).Spec.Template.Spec
 	if !agent.HostPID || counting.HostPID {
 		t.Errorf("the agent sees the host's processes: %t, without the limiter: %t; docs/security.md says with the limiter alone", agent.HostPID, counting.HostPID)
 	}

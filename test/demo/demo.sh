@@ -148,7 +148,35 @@ show kubectl -n demo get pods
 kubectl -n demo delete deployment reborn --wait --cascade=foreground >/dev/null
 kubectl -n demo delete pods --all --wait >/dev/null
 
-title "4. What cannot be is refused, with a sentence"
+title "4. Dynamic Allocation: what is idle is lent, and taken back at once"
+kubectl -n demo delete pods --all --wait >/dev/null
+await "the node is free" 60 offers medium 2
+show kubectl apply -f test/demo/tenants.yaml
+show kubectl -n demo wait pod/one pod/two --for=condition=Ready --timeout=60s
+now() { date -u +%FT%T.%NZ; }
+busy=$(now)
+note "Both are busy: half of the GPU each."
+sleep 5
+show kubectl aipub top --once
+note "One rests: the other one has all of it."
+idle=$(now)
+show kubectl -n demo exec one -- kill -USR1 1
+sleep 5
+show kubectl aipub top --once
+note "It wakes: it has its half back at once (RECLAIM says how long it waited)."
+woken=$(now)
+show kubectl -n demo exec one -- kill -USR2 1
+sleep 5
+show kubectl aipub top --once
+mkdir -p out
+for pod in one two; do kubectl -n demo logs --timestamps $pod >out/$pod.log; done
+go run ./test/demo/plot --title "Two pods with half a GPU each" --note "simulated GPU, real kubelet; GPU time in windows of 0.1 s, as the programs measured it" \
+	--mark "$busy=both busy" --mark "$idle=one rests: two borrows" --mark "$woken=one wakes: has its share back" \
+	one:50=out/one.log two:50=out/two.log >out/sharing.svg
+note "What the programs measured, as a picture: out/sharing.svg"
+kubectl -n demo delete pod one two --wait >/dev/null
+
+title "5. What cannot be is refused, with a sentence"
 await "admission answers" 60 kubectl apply --dry-run=server -f test/demo/small.yaml
 for f in test/demo/refused/*.yaml; do
 	note "$(head -1 "$f")"

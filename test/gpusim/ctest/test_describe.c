@@ -42,6 +42,10 @@ static void refusals(void) {
     refused("[machine]\ndriver-version = new\n", "driver-version = \"new\"");
     refused("[machine]\ncuda-version = 13\n", "write MAJOR.MINOR like 13.0");
     refused("[machine]\nrequire-root = 1\n", "allowed are yes and no");
+    refused("[machine]\ncontexts = both\n", "contexts = \"both\": allowed are time-sliced and concurrent");
+    refused("[machine]\nquantum-us = 0\n", "quantum-us = \"0\": write a whole number from 1 to 1000000");
+    refused("[machine]\nswitch-us = -1\n", "switch-us = \"-1\": write a whole number from 0 to 100000");
+    refused("[machine]\ncontext-mib = 1GiB\n", "context-mib = \"1GiB\": write a whole number from 0 to 16384");
     refused("[cpu]\n", "section [cpu] is unknown");
     refused("[gpu\n", "is no section");
     refused("[gpu]\nmodel T4\n", "neither a section nor KEY = VALUE");

@@ -14,7 +14,11 @@ static __thread struct {
 
 CUresult cu_check_context(CUcontext ctx) {
     if (!cu_is(ctx, CU_KIND_CONTEXT)) return CUDA_ERROR_INVALID_CONTEXT;
-    return ctx->destroyed ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+    if (ctx->destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    // A GPU that fell off the bus takes its contexts with it, also when it is back.
+    const struct gs_context *c = &cu.m.s->exec.context[ctx->slot];
+    bool gone = cu_gpu(&cu.device[ctx->device])->v.lost || !c->used || c->client != (uint32_t)cu.client;
+    return gone ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
 CUresult cu_current(CUcontext *ctx) {

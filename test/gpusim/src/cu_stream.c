@@ -89,7 +89,7 @@ CUresult cu_stream(CUstream handle, CUstream *out) {
 // alive: nothing has ended the context or the machine while we slept.
 static CUresult alive(CUcontext ctx) {
     if (cu.m.s->retired || cu.m.s->boot != cu.boot) return CUDA_ERROR_DEINITIALIZED;
-    return ctx->destroyed ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+    return cu_check_context(ctx);
 }
 
 CUresult cu_wait(CUstream s, uint64_t count) {

@@ -50,6 +50,8 @@ int gs_exec_context_new(struct gs_state *s, uint32_t client, uint32_t gpu, uint3
         *c = (struct gs_context){
             .client = client, .gpu = gpu, .process = process, .place = place, .legacy = GS_NONE};
         if (s->exec.context_high <= i) s->exec.context_high = i + 1;
+        struct gs_timeline *t = &s->gpu[gpu].v.timeline[place];
+        if (!t->cursor_ns) *t = (struct gs_timeline){.cursor_ns = gs_now_ns(), .window_ns = gs_now_ns(), .context = GS_NONE};
         __atomic_store_n(&c->used, 1, __ATOMIC_RELEASE);
         return (int)i;
     }
@@ -60,6 +62,12 @@ void gs_exec_context_free(struct gs_state *s, uint32_t context) {
     for (uint32_t i = 0; i < s->exec.stream_high; i++)
         if (s->exec.stream[i].used && s->exec.stream[i].context == context) gs_exec_stream_free(s, i);
     s->exec.context[context].used = 0;
+}
+
+void gs_exec_forget_gpu(struct gs_state *s, uint32_t gpu) {
+    for (uint32_t i = 0; i < s->exec.context_high; i++)
+        if (s->exec.context[i].used && s->exec.context[i].gpu == gpu) gs_exec_context_free(s, i);
+    gs_exec_pulse(s);
 }
 
 int gs_exec_stream_new(struct gs_state *s, uint32_t context, uint32_t flags) {

@@ -21,6 +21,7 @@ void gs_exec_power_on(struct gs_state *s);
 // Slots; -1 when there is none left.
 int gs_exec_context_new(struct gs_state *s, uint32_t client, uint32_t gpu, uint32_t process, uint32_t place);
 void gs_exec_context_free(struct gs_state *s, uint32_t context); // and its streams
+void gs_exec_forget_gpu(struct gs_state *s, uint32_t gpu);         // all contexts of a GPU that was reset
 int gs_exec_stream_new(struct gs_state *s, uint32_t context, uint32_t flags);
 void gs_exec_stream_free(struct gs_state *s, uint32_t stream); // drops what is queued
 int gs_exec_event_new(struct gs_state *s, uint32_t client);

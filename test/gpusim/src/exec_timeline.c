@@ -230,18 +230,6 @@ static void advance(struct scene *sc, uint64_t target) {
     look(sc);
 }
 
-static bool busy(const struct gs_timeline *t) {
-    uint64_t any = 0;
-    for (uint32_t w = 0; w < GS_MAX_STREAMS / 64; w++) any |= t->active[w];
-    return any;
-}
-
-static void start(struct gs_timeline *t, uint64_t now) {
-    if (t->cursor_ns) return;
-    t->cursor_ns = t->window_ns = now;
-    t->context = GS_NONE;
-}
-
 void gs_exec_advance(struct gs_machine *m) {
     static __thread struct scene sc;
     struct gs_state *s = m->s;
@@ -253,8 +241,7 @@ void gs_exec_advance(struct gs_machine *m) {
     for (uint32_t i = 0; i < s->machine.gpu_count; i++)
         for (uint32_t p = 0; p < GS_PLACES; p++) {
             struct gs_timeline *t = &s->gpu[i].v.timeline[p];
-            if (!t->cursor_ns && !busy(t)) continue;
-            start(t, now);
+            if (!t->cursor_ns) continue; // no context has been there
             sc.s = s, sc.g = &s->gpu[i], sc.t = t;
             advance(&sc, now);
         }

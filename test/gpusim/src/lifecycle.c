@@ -85,12 +85,14 @@ nvmlReturn_t gs_set_mig_mode(struct gs_machine *m, uint32_t gpu, uint32_t mode) 
 
 void gs_lose(struct gs_machine *m, uint32_t gpu) {
     m->s->gpu[gpu].v.lost = 1;
+    gs_exec_pulse(m->s);
     gs_post(m->s, gpu, NVML_EVENT_XID, 79, GS_NONE, GS_NONE);
 }
 
 void gs_recover(struct gs_machine *m, uint32_t gpu) {
     struct gs_gpu *g = &m->s->gpu[gpu];
     if (!g->v.lost) return;
+    gs_exec_forget_gpu(m->s, gpu);
     clear_volatile(g);
     gs_caps_sync(m->s, gpu);
     gs_pulse(m->s);

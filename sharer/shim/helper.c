@@ -97,6 +97,7 @@ static uint64_t tend(struct gate_state *s) {
     enter_context(s);
     marks_harvest(s);
     gate_count(s);
+    slices_unknown();
     if (s->open && !lease_lost(s, now)) {
         mark_quiet(s);
         if (!is_idle(s)) s->busy_at = s->batches ? s->busy_at : now;

@@ -128,7 +128,13 @@ void *resolve_route(void *real) {
     return atomic_load_explicit(&b->real, memory_order_relaxed) ? b->hook : real;
 }
 
-static bool is_known(const char *name) {
+// is_known says whether passed.h has the symbol, in whatever form it is asked for.
+static bool is_known(const char *symbol) {
+    char name[96] = "";
+    strncat(name, symbol, sizeof name - 1);
+    size_t n = strlen(name);
+    if (n > 5 && (strcmp(name + n - 5, "_ptsz") == 0 || strcmp(name + n - 5, "_ptds") == 0)) name[n -= 5] = 0;
+    if (n > 3 && name[n - 3] == '_' && name[n - 2] == 'v') name[n - 3] = 0;
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         if (strcmp(passed[i], name) == 0) return true;
     return false;

@@ -261,6 +261,12 @@ bool slices_named(const char *gpu_name, struct device *d) {
     return d->count > 0;
 }
 
+void slices_unknown(void) {
+    uint32_t n = resolve_unknown();
+    for (unsigned i = 0; n && i < slice_count; i++)
+        if (slices[i].slot) STORE(slices[i].slot->unknown, n);
+}
+
 void slices_problem(uint32_t bit) {
     for (unsigned i = 0; i < slice_count; i++)
         if (slices[i].slot) OR(slices[i].slot->problems, bit);

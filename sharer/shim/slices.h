@@ -64,6 +64,9 @@ struct device *slices_devices(unsigned *count);
 // is not shared. It needs no CUDA.
 bool slices_named(const char *gpu_name, struct device *d);
 
+// slices_unknown writes how many unknown driver symbols were asked for.
+void slices_unknown(void);
+
 // slices_problem sets a problem bit in the slots of every slice.
 void slices_problem(uint32_t bit);
 

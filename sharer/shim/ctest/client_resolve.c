@@ -85,9 +85,11 @@ void client_resolve(void) {
     by_dlsym();
     by_proc();
     uint32_t unknown = my_slot()->unknown;
-    void *next = dlopen(getenv("NEXT"), RTLD_NOW);
-    void *(*next_of)(const char *) = next ? (void *(*)(const char *))dlsym(next, "next_of") : NULL;
+    // next.c is preloaded after the library under test.
+    void *(*next_of)(const char *) = (void *(*)(const char *))dlsym(RTLD_DEFAULT, "next_of");
     CHECK(next_of && next_of("shim_test_marker") == NULL, "nothing of that name comes after the asking library");
+    CHECK(next_of && next_of("malloc") == dlsym(RTLD_DEFAULT, "malloc"));
+    CHECK(next_of && hooked(next_of("cuLaunchKernel")));
     CHECK(my_slot()->unknown == unknown);
 }
 

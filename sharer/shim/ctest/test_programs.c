@@ -25,8 +25,12 @@ void test_memory(void) {
 }
 
 void test_resolve(void) {
+    char preload[1024];
+    snprintf(preload, sizeof preload, "%s:%s", getenv("SHIM_FILE"), getenv("NEXT"));
+    setenv("SHIM", preload, 1);
     CHECK(client(0, 0, "", ARGS("resolve")) == 0);
     CHECK(client(0, 0, "12.4", ARGS("resolve")) == 0);
+    setenv("SHIM", getenv("SHIM_FILE"), 1);
 }
 
 void test_abi(void) {

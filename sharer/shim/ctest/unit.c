@@ -72,6 +72,10 @@ uint32_t resolve_found(void) {
     return 0;
 }
 
+uint32_t resolve_unknown(void) {
+    return 0;
+}
+
 // attach is what cuInit does; it returns the GPU.
 static struct device *attach(void) {
     if (slices_attach() != CUDA_SUCCESS) return NULL;

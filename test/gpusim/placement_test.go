@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpusim
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// TestTenantOnInstance: a CUDA process sees one instance of a GPU in MIG mode,
+// the named one, and its memory is the instance's.
+func TestTenantOnInstance(t *testing.T) {
+	m, lib := open(t, ThreeH200)
+	d := deviceAt(t, lib, 0)
+	migOn(t, d)
+	_, _ = instance(t, d, nvml.GPU_INSTANCE_PROFILE_3_SLICE)
+	gi, ci := instance(t, d, nvml.GPU_INSTANCE_PROFILE_1_SLICE)
+	info, _ := gi.GetInfo()
+	mig, _ := migDevice(t, ci)
+	uuid, r := mig.GetUUID()
+	must(t, "GetUUID", r)
+	t.Setenv("CUDA_VISIBLE_DEVICES", uuid)
+	n := startTenant(t, m, "--alloc-mib", "10000", "--gap-ms", "1")
+	running, r := mig.GetComputeRunningProcesses()
+	must(t, "GetComputeRunningProcesses", r)
+	if len(running) != 1 || int(running[0].Pid) != n.cmd.Process.Pid || running[0].GpuInstanceId != info.Id {
+		t.Errorf("on the instance: %+v, want pid %d on instance %d", running, n.cmd.Process.Pid, info.Id)
+	}
+	expect(t, "destroy an instance in use", ci.Destroy(), nvml.ERROR_IN_USE)
+	cmd := exec.Command(m.TenantPath(), "--alloc-mib", "10000", "--seconds", "1")
+	cmd.Env = append(os.Environ(), m.Env()...)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "OUT_OF_MEMORY") {
+		t.Errorf("an instance of 18 GiB held two times 10000 MiB: %v\n%s", err, out)
+	}
+}
+
+// TestConcurrentContexts: without time slicing no context waits for another's
+// turn, and together they do no more than the GPU can.
+func TestConcurrentContexts(t *testing.T) {
+	m := New(t, strings.Replace(ThreeH200, "contexts = time-sliced", "contexts = concurrent", 1))
+	args := []string{"--kernel-us", "2000", "--burst", "1000"}
+	startTenant(t, m, args...)
+	startTenant(t, m, args...)
+	var before, after []context
+	eventually("both have work", t, func() bool {
+		before = contextsOf(t, m)
+		return len(before) == 2 && before[0].Queued > 100 && before[1].Queued > 100
+	})
+	eventually("the GPU has worked for 0.1 s more", t, func() bool {
+		after = contextsOf(t, m)
+		return after[0].BusyUs+after[1].BusyUs > before[0].BusyUs+before[1].BusyUs+100000
+	})
+	a, b := after[0].BusyUs-before[0].BusyUs, after[1].BusyUs-before[1].BusyUs
+	if a+10 < b || b+10 < a {
+		t.Errorf("one got %d us and the other %d us of a rate that they share equally", a, b)
+	}
+}
+
+// TestPIDsOfOtherNamespaces: NVML tells the pid that the asking process knows.
+func TestPIDsOfOtherNamespaces(t *testing.T) {
+	m, lib := open(t, ThreeH200)
+	d := deviceAt(t, lib, 0)
+	cmd := exec.Command(m.TenantPath(), "--gap-ms", "1")
+	cmd.Env = append(os.Environ(), m.Env()...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	if err := cmd.Start(); err != nil {
+		t.Skipf("skipped: cannot make a PID namespace: %v", err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	var running []nvml.ProcessInfo
+	eventually("the process has a context", t, func() bool {
+		running, _ = d.GetComputeRunningProcesses()
+		return len(running) == 1
+	})
+	if int(running[0].Pid) != cmd.Process.Pid {
+		t.Errorf("NVML says pid %d, here it is %d, in its namespace 1", running[0].Pid, cmd.Process.Pid)
+	}
+}
+
+// TestTenantOfLostGPU: work on a GPU that falls off the bus ends with an error.
+func TestTenantOfLostGPU(t *testing.T) {
+	m := New(t, ThreeH200)
+	cmd := exec.Command(m.TenantPath(), "--kernel-us", "100000000")
+	cmd.Env = append(os.Environ(), m.Env()...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually("it waits for its kernel", t, func() bool {
+		c := contextsOf(t, m)
+		return len(c) == 1 && c[0].BusyUs > 5000
+	})
+	m.Ctl("lose", "0")
+	if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), fmt.Sprint(999)) {
+		t.Errorf("a program whose GPU is lost ended with %v, %q", err, stderr.String())
+	}
+}

@@ -104,6 +104,10 @@ func (p *process) completed() {
 	if step.Last {
 		p.tenant.ends(step.Arrived, p.tenant.sim.now)
 	}
-	p.pump()
+	if p.ready() && len(p.issued) == 0 {
+		p.tenant.sim.after(p.tenant.sim.config.Launch, p.pump)
+	} else {
+		p.pump()
+	}
 	p.tenant.completed()
 }

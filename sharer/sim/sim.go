@@ -15,6 +15,9 @@ type Config struct {
 	// Message is how long word takes between a process and the arbiter, each way,
 	// give or take half of it. Default 60 µs.
 	Message time.Duration
+	// Launch is how long the GPU is idle between a command's end and the next one's
+	// start where a process has only one in flight. Default 15 µs.
+	Launch time.Duration
 	// Misprediction is how far off the predicted end of the work in flight is, at
 	// most, in parts of what is left. Default 0.1.
 	Misprediction float64
@@ -49,6 +52,9 @@ type Sim struct {
 func New(c Config, jobs []Job) *Sim {
 	if c.Message == 0 {
 		c.Message = 60 * time.Microsecond
+	}
+	if c.Launch == 0 {
+		c.Launch = 15 * time.Microsecond
 	}
 	if c.Misprediction == 0 {
 		c.Misprediction = 0.1

@@ -4,11 +4,41 @@
 // slices of them. An Arbiter is a state machine: it is told what happens and
 // when, and answers with leases to give and to take. It reads no clock, does no
 // input or output and holds no lock, so that the same code runs on a node
-// (sharer/socket), in a virtual-time simulator and in a replay of a record.
+// (sharer/socket), in a virtual-time simulator (sharer/sim) and in a replay of a
+// record (Replay).
 //
 // One tenant at a time has the lease of a GPU and may issue work to it. Who is
 // idle is skipped: that is the loan. Whoever wants to work again while it is
 // owed time has the lease recalled: that is the reclaim. Leases are paid for in
 // GPU time from the tenant's guarantee, and what somebody ran over is a debt
 // that it pays before it gets the next one.
+//
+// # Accounts
+//
+// Each tenant has an account on each of its GPUs (seat), which says how much GPU
+// time it is owed or ahead of. While a GPU is used, those who compete for it are
+// due its time by weight, and who uses it is charged, from the moment that the
+// GPU is free for it until its last command is done; so a long kernel is charged
+// as it ran, whatever the lease said. Idle tenants are due their guarantee in
+// real time, up to a small bank. It lets them be served at once on waking, and
+// takes no revenge for hours of idleness. Two more meters stand beside: one for
+// what a tenant may have at most, one that tells own time from borrowed.
+//
+// # Turns
+//
+// Next is who woke and spends its bank, in the order of waking; then who is
+// furthest behind its share. The banks of a GPU's tenants add up to one Round, so
+// that all can wake at once and be served within it. The length of turns falls
+// with the number of competitors for the same reason. At the end of a turn the
+// lease is extended if nobody who waits comes first.
+//
+// A tenant with several GPUs has all of them or none. While it is first in the
+// queue its GPUs are kept for it as they become free, and may be used by others
+// once, for as long as it waits for the rest.
+//
+// # When others do not do as they are told
+//
+// A lease that is not drained in time is taken by force: others get the GPU, and
+// the tenant is charged until it is drained. While no arbiter speaks at all,
+// tenants keep to the slots of a Timetable.
 package sharer

@@ -33,6 +33,7 @@ var rows = map[string]row{
 	"deviceplugin":         {floor: 1, imports: []string{"gpu"}},
 	"deviceplugin/kubelet": {floor: 1, imports: []string{"gpu", "deviceplugin"}, guarded: []string{"grpc", "kubelet"}},
 	"sharer":               {floor: 1, imports: []string{"gpu"}},
+	"sharer/sim":           {floor: 1, imports: []string{"sharer"}},
 	"sharer/wire":          {floor: 1},
 	"sharer/socket":        {floor: 1, imports: []string{"gpu", "sharer", "sharer/wire"}},
 	"sharer/attach":        {floor: 1, imports: []string{"gpu", "sharer"}},

@@ -105,8 +105,12 @@ func (s *seat) meter(dt, used float64) (borrowed float64) {
 	if s.own < 0 {
 		borrowed, s.own = -s.own, 0
 	}
+	if used == 0 {
+		// Room that it had no use for is gone, but not what it was denied.
+		s.room = min(s.room, s.bank+max(0, s.lag))
+	}
 	if t.lease == nil && !t.want {
-		s.room, s.own = min(s.room, s.bank), min(s.own, s.bank)
+		s.own = min(s.own, s.bank)
 	}
 	if t.lease == nil || !t.lease.empty {
 		t.stat.Used += time.Duration(used)

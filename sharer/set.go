@@ -86,7 +86,6 @@ func (s *seat) set(t Tenant, guarantee float64, c Config) {
 	s.weight = max(guarantee, 0.001)
 	s.limit = t.limit(guarantee)
 	s.bank = c.bank(guarantee)
-	s.room = min(s.room, s.bank)
 	if !s.competing {
 		s.lag = min(s.lag, s.bank)
 	}

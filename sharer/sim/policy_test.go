@@ -114,6 +114,33 @@ func TestCapsHoldAloneAndInCompany(t *testing.T) {
 	}
 }
 
+func TestACapHoldsAfterTimesOfLess(t *testing.T) {
+	x := on("x", 300, Loop(1, milli))
+	x.MaxPermille = 600
+	other := on("other", 700, &ending{at: sharer.Instant(5 * time.Second), Program: Loop(2, milli)})
+	s := New(Config{Seed: 1}, []Job{x, other})
+	s.Run(8 * time.Second)
+	expectShare(t, s, "x", time.Second, time.Second, 5*time.Second, 0.3, 1.5)
+	expectShare(t, s, "x", time.Second, 5*time.Second, 8*time.Second, 0.6, 1.5)
+	x.Borrow = false
+	s.Update([]sharer.Tenant{x.Tenant, other.Tenant})
+	s.Run(3 * time.Second)
+	expectShare(t, s, "x", time.Second, 8*time.Second, 11*time.Second, 0.3, 1.5)
+}
+
+// ending ends a program at a moment.
+type ending struct {
+	at sharer.Instant
+	Program
+}
+
+func (e *ending) Next(now sharer.Instant) (Step, bool) {
+	if now >= e.at {
+		return Step{}, false
+	}
+	return e.Program.Next(now)
+}
+
 func TestTimeThatIsNotLentStaysUnused(t *testing.T) {
 	keeper := on("keeper", 500)
 	keeper.Lend = false

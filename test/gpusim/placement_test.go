@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,6 +39,57 @@ func TestTenantOnInstance(t *testing.T) {
 	cmd.Env = append(os.Environ(), m.Env()...)
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "OUT_OF_MEMORY") {
 		t.Errorf("an instance of 18 GiB held two times 10000 MiB: %v\n%s", err, out)
+	}
+}
+
+// TestDeviceNodes: as in a container, a process uses the GPU and the instance
+// whose nodes it has.
+func TestDeviceNodes(t *testing.T) {
+	m, lib := open(t, ThreeH200)
+	dev := t.TempDir()
+	t.Setenv("GPUSIM_DEV", dev)
+	put := func(name string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dev, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dev, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pids := func(d nvml.Device) (pids []int) {
+		running, r := d.GetComputeRunningProcesses()
+		must(t, "GetComputeRunningProcesses", r)
+		for _, p := range running {
+			pids = append(pids, int(p.Pid))
+		}
+		return pids
+	}
+	put("nvidiactl")
+	cmd := exec.Command(m.TenantPath(), "--seconds", "1")
+	cmd.Env = append(os.Environ(), m.Env()...)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "CUDA_ERROR_NO_DEVICE") {
+		t.Errorf("a process without a GPU's node: %v\n%s", err, out)
+	}
+	put("nvidia1")
+	whole := startTenant(t, m, "--gap-ms", "1")
+	if got := pids(deviceAt(t, lib, 1)); !slices.Equal(got, []int{whole.cmd.Process.Pid}) {
+		t.Errorf("GPU 1 is used by %v, want %d", got, whole.cmd.Process.Pid)
+	}
+	d := deviceAt(t, lib, 0)
+	migOn(t, d)
+	_, first := instance(t, d, nvml.GPU_INSTANCE_PROFILE_1_SLICE)
+	gi, second := instance(t, d, nvml.GPU_INSTANCE_PROFILE_1_SLICE)
+	info, _ := gi.GetInfo()
+	minor := 3 + info.Id*9 // GPU 0, see README.md
+	put("nvidia0")
+	put(fmt.Sprintf("nvidia-caps/nvidia-cap%d", minor))
+	put(fmt.Sprintf("nvidia-caps/nvidia-cap%d", minor+1))
+	part := startTenant(t, m, "--gap-ms", "1")
+	mine, _ := migDevice(t, second)
+	other, _ := migDevice(t, first)
+	if got := pids(mine); !slices.Equal(got, []int{part.cmd.Process.Pid}) || len(pids(other)) != 0 {
+		t.Errorf("the instance with nodes is used by %v and the other by %v, want %d and nobody", got, pids(other), part.cmd.Process.Pid)
 	}
 }
 

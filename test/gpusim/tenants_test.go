@@ -196,20 +196,38 @@ func TestLibraryOfEachVersion(t *testing.T) {
 		"cuMemAllocAsync_ptsz": "11.4", "cuLibraryLoadData": "12.0", "cuGreenCtxCreate": "12.4",
 		"cuCheckpointProcessLock": "12.9", "cuCtxGetDevice_v2": "13.0", "cuMulticastBindMem_v2": "13.3",
 	}
+	all := ""
 	for _, version := range CUDAVersions() {
-		out, err := exec.Command("nm", "-D", "--defined-only", m.CUDALibraryPath(version)).Output()
-		if err != nil {
-			t.Fatalf("list symbols of %s: %v", version, err)
-		}
-		symbols := string(out)
+		symbols := symbolsOf(t, m.CUDALibraryPath(version))
 		for name, first := range since {
 			older := slices.Index(CUDAVersions(), version) < slices.Index(CUDAVersions(), first)
 			if has := strings.Contains(symbols, " "+name+"\n"); has == older {
 				t.Errorf("CUDA %s has %s: %v", version, name, has)
 			}
 		}
+		if version == "13.3" {
+			all = symbols
+		}
 		if has := strings.Contains(symbols, " cuLaunchCooperativeKernelMultiDevice\n"); has == (version >= "13") {
 			t.Errorf("CUDA %s has cuLaunchCooperativeKernelMultiDevice: %v", version, has)
 		}
 	}
+	if got := symbolsOf(t, m.CUDALibraryPath("")); got != all {
+		t.Error("the default library exports other calls than the newest version's")
+	}
+	if got := strings.Replace(symbolsOf(t, m.NoopCUDALibraryPath()), " gpusim_noop_calls\n", "", 1); got != all {
+		t.Error("the driver that does nothing exports other calls than the newest version's")
+	}
+}
+
+// symbolsOf are the names that a library exports, sorted, each as " NAME\n".
+func symbolsOf(t *testing.T, library string) string {
+	t.Helper()
+	out, err := exec.Command("nm", "-D", "--defined-only", "--format=just-symbols", library).Output()
+	if err != nil {
+		t.Fatalf("list symbols of %s: %v", library, err)
+	}
+	names := strings.Fields(string(out))
+	slices.Sort(names)
+	return " " + strings.Join(names, "\n ") + "\n"
 }

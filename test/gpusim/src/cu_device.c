@@ -8,16 +8,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "cu.h"
 #include "mig.h"
 
-// node_visible: as in a container, a process sees the GPUs whose device node
-// it can open. Where there are no nodes at all it sees every GPU.
+// node is the path of a device node: in /dev, or below $GPUSIM_DEV for tests.
+static const char *node(char path[PATH_MAX], const char *format, uint32_t number) {
+    const char *dev = getenv("GPUSIM_DEV");
+    int n = snprintf(path, PATH_MAX / 2, "%s/", dev && *dev ? dev : "/dev");
+    snprintf(path + n, PATH_MAX / 2, format, number);
+    return path;
+}
+
+// in_container: where there is a control node, a process sees what it has the
+// nodes of. Where there are no nodes at all it sees everything.
+static bool in_container(void) {
+    char path[PATH_MAX];
+    return !access(node(path, "nvidiactl", 0), F_OK);
+}
+
 static bool node_visible(uint32_t minor) {
-    char path[64];
-    if (access("/dev/nvidiactl", F_OK)) return true;
-    snprintf(path, sizeof path, "/dev/nvidia%u", minor);
-    return !access(path, R_OK | W_OK);
+    char path[PATH_MAX];
+    return !in_container() || !access(node(path, "nvidia%u", minor), R_OK | W_OK);
+}
+
+static bool instance_visible(const struct gs_gpu *g, const struct gs_gpu_instance *gi,
+                             const struct gs_compute_instance *ci) {
+    char path[PATH_MAX];
+    if (!in_container()) return true;
+    if (access(node(path, "nvidia-caps/nvidia-cap%u", gs_caps_minor(g->spec.minor, gi->id, GS_NONE)), R_OK)) return false;
+    return !access(node(path, "nvidia-caps/nvidia-cap%u", gs_caps_minor(g->spec.minor, gi->id, ci->id)), R_OK);
 }
 
 static void add_device(uint32_t gpu, struct gs_gpu_instance *gi, struct gs_compute_instance *ci) {
@@ -34,8 +54,9 @@ static void add_gpu(uint32_t gpu) {
     struct gs_gpu_instance *gi;
     struct gs_compute_instance *ci;
     if (g->v.lost || !node_visible(g->spec.minor) || cu.devices == GS_MAX_GPUS) return;
-    if (!g->v.mig_mode) add_device(gpu, NULL, NULL);
-    else if (gs_mig_device(g, 0, &gi, &ci)) add_device(gpu, gi, ci);
+    if (!g->v.mig_mode) return add_device(gpu, NULL, NULL);
+    for (unsigned k = 0; gs_mig_device(g, k, &gi, &ci); k++)
+        if (instance_visible(g, gi, ci)) return add_device(gpu, gi, ci);
 }
 
 // add_named takes one item of CUDA_VISIBLE_DEVICES; false ends the list.
@@ -52,7 +73,7 @@ static bool add_named(const char *item, const uint32_t *visible, int count) {
         struct gs_compute_instance *ci;
         if (!strncasecmp(g->spec.uuid, item, strlen(item)) && strlen(item) > 4) return add_gpu(visible[i]), true;
         for (unsigned k = 0; g->v.mig_mode && gs_mig_device(g, k, &gi, &ci); k++)
-            if (!strcasecmp(ci->uuid, item)) return add_device(visible[i], gi, ci), true;
+            if (!strcasecmp(ci->uuid, item) && instance_visible(g, gi, ci)) return add_device(visible[i], gi, ci), true;
     }
     return false;
 }

@@ -4,6 +4,8 @@ package preload
 
 import (
 	"bytes"
+	"debug/elf"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -51,6 +53,41 @@ func Install(from, to, inside string) (Installed, error) {
 		put(filepath.Join(from, hookName), in.Hook),
 		write(in.List, []byte(inside+"\n"), 0o644),
 	)
+}
+
+// Builds are the build IDs of the libraries in a folder, this one and those of
+// earlier installations, in hex. One that has none is left out.
+func Builds(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, libraries))
+	if err != nil {
+		return nil, fmt.Errorf("list limiters: %w", err)
+	}
+	var ids []string
+	for _, f := range files {
+		if id := buildID(f); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// buildID reads the ELF note that the linker writes (elf(5), NT_GNU_BUILD_ID).
+func buildID(path string) string {
+	f, err := elf.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	s := f.Section(".note.gnu.build-id")
+	if s == nil {
+		return ""
+	}
+	note, err := s.Data()
+	const name = 12 // sizes and type; then the owner's name, "GNU" and a zero
+	if err != nil || len(note) < name+4 || string(note[name:name+3]) != "GNU" {
+		return ""
+	}
+	return hex.EncodeToString(note[name+4:])
 }
 
 func put(from, to string) error {

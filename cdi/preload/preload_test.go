@@ -5,6 +5,7 @@ package preload
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -208,5 +209,25 @@ func TestInstallSaysWhatIsMissing(t *testing.T) {
 	from := t.TempDir()
 	if _, err := Install(from, t.TempDir(), library); err == nil || !strings.Contains(err.Error(), from) {
 		t.Errorf("an image without the library: %v", err)
+	}
+}
+
+func TestBuildsAreReadFromTheLibraries(t *testing.T) {
+	dir := t.TempDir()
+	const id = "0123456789abcdef0123456789abcdef01234567"
+	source := filepath.Join(dir, "x.c")
+	if err := os.WriteFile(source, []byte("int x;\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	//nolint:gosec // a compiler, on a file that this test wrote
+	out, err := exec.Command("gcc", "-shared", "-fPIC", "-Wl,--build-id=0x"+id, "-o", filepath.Join(dir, "libaipub-1.so"), source).CombinedOutput()
+	if err != nil {
+		t.Fatalf("compile: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "libaipub-2.so"), []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Builds(dir); err != nil || len(got) != 1 || got[0] != id {
+		t.Errorf("builds %v, %v; want %s", got, err, id)
 	}
 }

@@ -38,7 +38,8 @@ func (a *agent) audit(ctx context.Context, t treatment) {
 	if a.sharing == nil {
 		return
 	}
-	auditor, proc := attach.New(attach.Config{}), attach.NewProc(a.options.pids)
+	auditor := attach.New(attach.Config{Builds: a.sharing.builds})
+	look := eyes{proc: attach.NewProc(a.options.pids), seen: map[string]uint64{}}
 	ticker := time.NewTicker(auditEvery)
 	defer ticker.Stop()
 	treated := map[attach.ProcessID]bool{}
@@ -49,7 +50,7 @@ func (a *agent) audit(ctx context.Context, t treatment) {
 		case <-ticker.C:
 		}
 		pods, _ := t.pods()
-		sample, ok := a.sample(ctx, proc, pods)
+		sample, ok := a.sample(ctx, look, pods)
 		if !ok {
 			continue
 		}

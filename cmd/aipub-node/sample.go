@@ -7,14 +7,21 @@ import (
 	"slices"
 
 	"aipub.io/aipub/gpu"
+	"aipub.io/aipub/gpu/nvml"
 	"aipub.io/aipub/sharer/attach"
 	"aipub.io/aipub/sharer/socket"
 	"aipub.io/aipub/sharer/wire"
 )
 
+// eyes are what a sample is seen with.
+type eyes struct {
+	proc *attach.Proc
+	seen map[string]uint64 // what of the driver's utilization was read, by GPU
+}
+
 // sample looks at the block GPUs of which something is held; false when there is
 // nothing to look at, or the driver does not answer.
-func (a *agent) sample(ctx context.Context, proc *attach.Proc, pods []gpu.Pod) (attach.Sample, bool) {
+func (a *agent) sample(ctx context.Context, look eyes, pods []gpu.Pod) (attach.Sample, bool) {
 	held := heldBlocks(a.state.Snapshot(), pods)
 	driver := a.hardware.opened()
 	if len(held) == 0 || driver == nil {
@@ -33,16 +40,32 @@ func (a *agent) sample(ctx context.Context, proc *attach.Proc, pods []gpu.Pod) (
 			a.log.V(1).Info("list processes", "gpu", g.UUID, "cause", err.Error())
 			return attach.Sample{}, false
 		}
+		busy := a.busyOn(ctx, driver, look, g.UUID)
 		for _, p := range processes {
-			id, container, err := proc.Process(p.PID)
+			id, container, err := look.proc.Process(p.PID)
 			if err != nil {
 				continue // it ended just now
 			}
-			s.OnGPU = append(s.OnGPU, attach.OnGPU{Process: id, GPU: g.UUID, Container: container, UsedBytes: uint64(p.MemoryBytes), BusyPercent: -1})
+			s.OnGPU = append(s.OnGPU, attach.OnGPU{Process: id, GPU: g.UUID, Container: container, UsedBytes: uint64(p.MemoryBytes), BusyPercent: busy(p.PID)})
 		}
 	}
-	s.OnGPU = append(s.OnGPU, a.openers(proc, s, minors)...)
+	s.OnGPU = append(s.OnGPU, a.openers(look.proc, s, minors)...)
 	return s, true
+}
+
+// busyOn reads how busy processes kept a GPU; -1 where the driver does not say.
+func (a *agent) busyOn(ctx context.Context, driver *nvml.Driver, look eyes, uuid string) func(pid int) int {
+	percent, seen, err := driver.Busy(ctx, uuid, look.seen[uuid])
+	if err != nil {
+		a.log.V(1).Info("read utilization of processes", "gpu", uuid, "cause", err.Error())
+	}
+	look.seen[uuid] = seen
+	return func(pid int) int {
+		if n, ok := percent[pid]; ok {
+			return n
+		}
+		return -1
+	}
 }
 
 // openers are the processes of holders that have a block GPU's device file open

@@ -26,6 +26,7 @@ type sharing struct {
 	server  *socket.Server
 	limiter cdi.Limiter
 	log     logr.Logger
+	builds  []string // the libraries that containers may have loaded
 
 	mu       sync.Mutex
 	contexts map[string]uint64 // bytes of one context, by GPU, as measured
@@ -54,7 +55,11 @@ func openSharing(o options, log logr.Logger) (*sharing, error) {
 	if !o.cdi {
 		l.Hook = "" // there is nobody to run it
 	}
-	return &sharing{server: server, limiter: l, log: log, contexts: map[string]uint64{}, standard: o.contextMiB << 20}, nil
+	builds, err := preload.Builds(work)
+	if err != nil {
+		return nil, err
+	}
+	return &sharing{server: server, limiter: l, log: log, builds: builds, contexts: map[string]uint64{}, standard: o.contextMiB << 20}, nil
 }
 
 // edits is what containers with block slices get.

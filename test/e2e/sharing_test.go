@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,7 +146,22 @@ func TestTwoBusySlicesShareAndTheIdleOneLends(t *testing.T) {
 	if woke == 0 {
 		t.Error("no reclaim was counted")
 	}
+	noFindings(t, "one", "two")
 	t.Logf("it waited %s when it woke (longest so far %s, longest kernel %s)", now["one"].LastReclaim, now["one"].LongestReclaim, now["one"].Longest)
+}
+
+// noFindings asks that the audit has nothing against pods that behave.
+func noFindings(t *testing.T, pods ...string) {
+	t.Helper()
+	s, err := partition(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sl := range s.Slices {
+		if sl.Holder != nil && slices.Contains(pods, sl.Holder.Pod) && sl.Share != nil && len(sl.Share.Findings) > 0 {
+			t.Errorf("the audit has against %s: %+v", sl.Holder.Pod, sl.Share.Findings)
+		}
+	}
 }
 
 func TestALateComerHasItsGuaranteeAtOnce(t *testing.T) {

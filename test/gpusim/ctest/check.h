@@ -37,4 +37,6 @@ void test_null(void);
 void test_calls(void);
 void test_cuda(void); // last: CUDA is set up once in a process
 
+int ipc_child(int from); // the other process of test_cuda_ipc.c
+
 #endif

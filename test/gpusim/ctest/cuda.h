@@ -32,5 +32,6 @@ void test_cuda_capture(void);
 void test_cuda_graphs(void);
 void test_cuda_resolve(void);
 void test_cuda_contexts(void);
+void test_cuda_ipc(void);
 
 #endif

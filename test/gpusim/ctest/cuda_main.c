@@ -38,6 +38,7 @@ void test_cuda(void) {
     test_cuda_streams();
     test_cuda_capture();
     test_cuda_graphs();
+    test_cuda_ipc();
     CHECK(used_mib() == before, "%llu MiB, %llu before", (unsigned long long)used_mib(), (unsigned long long)before);
     OK(cuDevicePrimaryCtxRelease_v2(0));
     gs_lock(&m);

@@ -27,7 +27,8 @@ void drop_machine(struct gs_machine *m) {
     gs_machine_close(m);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc == 2) return ipc_child(atoi(argv[1]));
     test_describe();
     test_rules();
     test_lock();

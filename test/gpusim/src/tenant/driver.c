@@ -66,7 +66,7 @@ static void calibrate(struct driver *d) {
     CUevent start, end;
     uint64_t us = US, turns = 50;
     void *params[] = {&us, &turns};
-    float best = 0, ms;
+    float best = 0, ms = 0;
     MUST(d, EventCreate, &start, 0);
     MUST(d, EventCreate, &end, 0);
     for (int i = 0; i < RUNS; i++) {
@@ -77,7 +77,8 @@ static void calibrate(struct driver *d) {
         MUST(d, Elapsed, &ms, start, end);
         if (!i || ms < best) best = ms;
     }
-    d->turns_per_us = (uint64_t)(turns * (US / 1000.0) / best + 0.5);
+    // A driver that does nothing tells no time.
+    d->turns_per_us = best > 0 ? (uint64_t)(turns * (US / 1000.0) / best + 0.5) : 0;
     if (!d->turns_per_us) d->turns_per_us = 1;
 }
 

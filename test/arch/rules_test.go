@@ -37,6 +37,7 @@ var rows = map[string]row{
 	"sharer/wire":          {floor: 1},
 	"sharer/socket":        {floor: 1, imports: []string{"gpu", "sharer", "sharer/wire"}},
 	"sharer/attach":        {floor: 1, imports: []string{"gpu", "sharer"}},
+	"sharer/fence":         {floor: 1},
 
 	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},

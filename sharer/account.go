@@ -28,6 +28,7 @@ type seat struct {
 
 	competing bool
 	lag       float64
+	cost      float64 // while advancing: what the tenant is charged
 	room      float64 // under limit: may have the GPU while this is not negative
 	own       float64 // of the guarantee, not yet used; tells own time from borrowed
 }
@@ -59,33 +60,38 @@ func (g *device) user() *lease {
 // charges reports whether time on g is charged to l now.
 func (g *device) charges(l *lease) bool { return l.forced || l == g.user() }
 
-// advance brings the accounts on g forward by d, in which nothing changed.
-func (g *device) advance(d time.Duration) {
+// advance brings the accounts on g forward by d, in which nothing changed. No debt
+// grows beyond most, so that a process that is stopped for an hour does not wait
+// for days.
+func (g *device) advance(d, most time.Duration) {
 	dt := float64(d)
 	weight, sold := 0.0, 0.0
 	for _, s := range g.seats {
+		s.cost = 0
+		if s.charged() {
+			s.cost = min(dt, max(0, s.lag+float64(most)))
+		}
 		if s.competing {
 			weight += s.weight
-		}
-		if s.charged() && s.competing {
-			sold += dt
+			sold += s.cost
 		}
 	}
 	borrowed := 0.0
 	for _, s := range g.seats {
+		switch {
+		case s.competing:
+			s.lag += sold*s.weight/weight - s.cost
+		case !s.tenant.Lend:
+			s.lag += s.guarantee*dt - s.cost
+		case s.lag < s.bank:
+			s.lag = min(s.bank, s.lag+s.guarantee*dt)
+		}
 		used := 0.0
 		if s.charged() {
 			used = dt
 		}
-		switch {
-		case s.competing:
-			s.lag += sold*s.weight/weight - used
-		case !s.tenant.Lend:
-			s.lag += s.guarantee*dt - used
-		case s.lag < s.bank:
-			s.lag = min(s.bank, s.lag+s.guarantee*dt)
-		}
 		borrowed += s.meter(dt, used)
+		s.room = max(s.room, -float64(most))
 	}
 	g.lend(borrowed)
 }

@@ -166,7 +166,7 @@ func (a *Arbiter) advance(now Instant) {
 	}
 	a.now = now
 	for _, g := range a.devices {
-		g.advance(d)
+		g.advance(d, a.config.LongestKernel)
 	}
 	for _, t := range a.tenants {
 		if t.waiting() {

@@ -36,7 +36,8 @@ type Config struct {
 	// Patience is how long after the end of a lease, or after the predicted end of
 	// the work in flight, it is taken by force. Default 200 ms.
 	Patience time.Duration
-	// LongestKernel is the most that is believed of such a prediction. Default 2 s.
+	// LongestKernel is the most that is believed of such a prediction, and the most
+	// that a tenant can owe for one. Default 2 s.
 	LongestKernel time.Duration
 	// Linger is how long a process keeps an idle lease, see Arbiter.Linger.
 	// Default 0.3 ms.

@@ -26,6 +26,17 @@ func TestAStoppedProcessCostsOthersAMomentOnce(t *testing.T) {
 	}
 }
 
+func TestALongStopIsNotPaidBackForEver(t *testing.T) {
+	s := New(Config{Seed: 1}, []Job{on("stopped", 500, Loop(1, milli)), on("other", 500, Loop(2, milli))})
+	s.Run(time.Second)
+	s.Stop("stopped")
+	s.Run(100 * time.Second)
+	s.Continue("stopped")
+	s.Run(10 * time.Second)
+	// It owes two seconds at most, and works them off with its half in four.
+	expectShare(t, s, "stopped", time.Second, 106*time.Second, 111*time.Second, 0.5, 2)
+}
+
 func TestAKilledProcessLeavesNoLease(t *testing.T) {
 	for phase := range time.Duration(40) {
 		s := New(Config{Seed: 1}, []Job{on("killed", 500, Loop(1, milli)), on("other", 500, Loop(2, milli))})

@@ -249,12 +249,12 @@ func TestRandomGangsAlwaysGetOn(t *testing.T) {
 	for seed := range uint64(60) {
 		jobs := gangs(rand.New(rand.NewPCG(seed, 0)))
 		s := New(Config{Seed: seed}, jobs)
-		for second := range time.Duration(5) {
-			s.Run(time.Second)
-			for _, j := range jobs {
-				if s.Usage(j.ID).Busy(j.Legs[0].GPU, second*time.Second, (second+1)*time.Second) == 0 {
-					t.Fatalf("seed %d: %s %v has had nothing in second %d", seed, j.ID, j.Legs, second)
-				}
+		s.Run(10 * time.Second)
+		for _, j := range jobs {
+			// Gangs that exclude each other cannot all have their guarantee.
+			had := s.Usage(j.ID).Busy(j.Legs[0].GPU, 0, 10*time.Second)
+			if least := time.Duration(j.Legs[0].Permille) * milli; had < least {
+				t.Errorf("seed %d: %s %v has had %v of 10 s, want at least %v", seed, j.ID, j.Legs, had, least)
 			}
 		}
 	}

@@ -17,6 +17,11 @@ _Atomic(struct gate *) gate_only;
 _Atomic uint32_t gate_generation;
 int (*gate_get_context)(CUcontext *);
 
+// For how long a thread sleeps that waits for room: what is in flight may be done
+// sooner, or later, than predicted.
+#define SHORTEST (30 * MICROSECOND)
+#define LONGEST (500 * MICROSECOND)
+
 static struct lock threads_lock;
 static _Atomic(struct gate_thread *) threads;
 static int (*exchange_mode)(int *);
@@ -107,25 +112,25 @@ static void await_lease(struct gate_state *s) {
     ADD(slice->slot->waited_ns, now - since);
 }
 
-// await_room returns when the command may be added to what is in flight: always
-// one, and more as long as the predicted time stays within the window.
+// await_room returns when the command may be added to what is in flight: as long
+// as the predicted time stays within the window, and when next to nothing is left.
 static void await_room(struct gate_state *s, const struct cost *cost) {
     for (;;) {
         await_lease(s);
-        marks_harvest(s);
         if (s->is_free) return;
-        bool nothing = s->batches == 0 && marks_in_flight(s) == 0;
+        marks_harvest(s);
+        uint64_t now = sys_now();
+        int64_t window = (int64_t)gate_window(s), left = marks_in_flight(s, now);
         int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
-        bool fits = s->batches < BATCHES - 16 && marks_in_flight(s) + ns <= (int64_t)gate_window(s);
-        if (nothing || fits) return;
+        if (s->batches < BATCHES - 16 && (left + ns <= window || left <= window / 16)) return;
         // What the fast path was allowed and has not used is taken back first.
         int64_t budget = atomic_load(&s->gate->budget);
         if (budget > 0 && atomic_compare_exchange_strong(&s->gate->budget, &budget, 0)) continue;
         for (struct track *t = s->tracks; t; t = t->next)
             if (!t->owner) marks_tail(s, t);
-        uint64_t pause = marks_pause(s, sys_now(), 30 * MICROSECOND, 500 * MICROSECOND);
+        uint64_t excess = (uint64_t)(left - (ns < window ? window - ns : window / 16));
         lock_give(&s->lock);
-        sys_sleep(pause);
+        sys_sleep(excess < SHORTEST ? SHORTEST : excess > LONGEST ? LONGEST : excess);
         lock_take(&s->lock);
     }
 }
@@ -206,7 +211,7 @@ void gate_enter_slow(struct ticket *t, const void *key, CUstream stream, bool pe
 // refill allows the fast path a quarter of the window, so that the rest is known
 // to be in flight by a mark.
 static void refill(struct gate_state *s) {
-    int64_t window = (int64_t)gate_window(s), room = window - marks_in_flight(s);
+    int64_t window = (int64_t)gate_window(s), room = window - marks_in_flight(s, sys_now());
     if (!s->open || atomic_load(&capture_open)) return;
     if (room > window / 4) room = window / 4;
     atomic_store(&s->gate->budget, room > 0 ? room : 0);

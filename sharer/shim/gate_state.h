@@ -95,8 +95,9 @@ bool marks_tail(struct gate_state *s, struct track *t);
 // marks_harvest takes the batches that are complete and counts their time.
 void marks_harvest(struct gate_state *s);
 
-// marks_in_flight returns the predicted ns that are not seen complete.
-int64_t marks_in_flight(const struct gate_state *s);
+// marks_in_flight returns the predicted ns that are left of what was issued, and
+// of what the fast path may issue. The oldest batch has run since busy_at.
+int64_t marks_in_flight(const struct gate_state *s, uint64_t now);
 
 // marks_pause returns for how long nobody need look whether something is complete:
 // half of what the oldest batch is expected to take still, within these bounds.

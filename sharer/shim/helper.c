@@ -67,7 +67,8 @@ static void drain(struct gate_state *s) {
     for (struct track *t = s->tracks; t; t = t->next)
         if (!t->owner) marks_tail(s, t);
     marks_harvest(s);
-    agent_send(slice, AIPUB_CLOSING, s->turn, sys_now() + (uint64_t)marks_in_flight(s), 0);
+    uint64_t now = sys_now();
+    agent_send(slice, AIPUB_CLOSING, s->turn, now + (uint64_t)marks_in_flight(s, now), 0);
     AIPUB_STEP(41);
     for (; s->batches; marks_harvest(s)) pause_for(s, LOOK);
     gate_count(s);

@@ -209,11 +209,13 @@ void marks_harvest(struct gate_state *s) {
     }
 }
 
-int64_t marks_in_flight(const struct gate_state *s) {
+int64_t marks_in_flight(const struct gate_state *s, uint64_t now) {
     int64_t sum = 0, budget = atomic_load_explicit(&s->gate->budget, memory_order_relaxed);
+    int64_t front = s->batches ? s->batch[0].predicted : 0, done = (int64_t)(now - s->busy_at);
     for (unsigned i = 0; i < s->batches; i++) sum += s->batch[i].predicted;
     for (const struct track *t = s->tracks; t; t = t->next)
         sum += atomic_load_explicit(&t->head.unmarked, memory_order_relaxed);
+    if (done > 0) sum -= done < front ? done : front;
     return sum + (budget > 0 ? budget : 0);
 }
 

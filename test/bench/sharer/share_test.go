@@ -47,7 +47,7 @@ const (
 func BenchmarkShareError(b *testing.B) {
 	for b.Loop() {
 		worst1, worst10, lowest := 0.0, 0.0, 1.0
-		table := []string{"launch | error over 1 s, points | over 10 s | of which unavoidable, 1 s | 10 s | mean share / target, lowest"}
+		table := []string{"launch | error over 1 s, points | over 10 s | without costs: over 1 s | 10 s | mean share / target, lowest"}
 		for _, l := range launches {
 			var e1, e10, f1, f10 float64
 			low := 1.0
@@ -72,7 +72,7 @@ func BenchmarkShareError(b *testing.B) {
 			table = append(table, fmt.Sprintf("%s | %.2f | %.2f | %.2f | %.2f | %.3f", l.name, e1, e10, f1, f10, low))
 			if l.figure != "" {
 				figure(b, "sharer.share_error_1s."+l.figure, e1, "points", nil)
-				figure(b, "sharer.share_error_1s."+l.figure+"_unavoidable", f1, "points", nil)
+				figure(b, "sharer.share_error_1s."+l.figure+"_without_costs", f1, "points", nil)
 				continue
 			}
 			worst1, worst10, lowest = max(worst1, e1), max(worst10, e10), min(lowest, low)

@@ -56,5 +56,6 @@ void client_bench(void);
 void client_two(void);
 void client_streams(void);
 void client_try(void);
+void client_reclaim(void);
 
 #endif

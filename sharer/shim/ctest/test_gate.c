@@ -140,13 +140,68 @@ static void killed(void) {
     CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
     f.generous = true;
     fake_lease(&f, 10000 * MS);
-    while (f.page->slot[0].busy_ns < 20 * MS) usleep(1000);
+    for (int i = 0; i < 10000 && f.page->slot[0].busy_ns < 20 * MS; i++) usleep(1000);
     kill(pid, SIGSTOP);
     usleep(20000);
     CHECK(f.page->slot[0].owner == (uint64_t)pid && f.page->slot[0].busy_turn != 0);
     kill(pid, SIGKILL);
     CHECK(finish(pid) == 128 + SIGKILL);
     CHECK(f.page->slot[0].owner == (uint64_t)pid && f.page->slot[0].busy_turn != 0, "for the agent to see");
+    fake_end(&f);
+}
+
+// Killed at any step of attaching, allocating, opening and giving back, a process
+// leaves its own slot behind and nothing else.
+static void killed_everywhere(void) {
+    char root[64], at[16];
+    int code = 128 + SIGKILL, step = 0;
+    fake_root(root);
+    fake_slice(&f, root, "a", AIPUB_HAS_COMPUTE | AIPUB_HAS_MEMORY, 8192 * MIB);
+    f.generous = true;
+    setenv("SHIM", getenv("STEPS"), 1);
+    setenv("LINGER", "30", 1);
+    while (code == 128 + SIGKILL && step < 500) {
+        snprintf(at, sizeof at, "%d", ++step);
+        setenv("AIPUB_KILL_AT", at, 1);
+        pid_t pid = run(root, "", ARGS("launch", "plain", "3", "100"));
+        code = finish(pid);
+        for (unsigned i = 0; i < AIPUB_SLOTS; i++) {
+            struct aipub_slot *s = &f.page->slot[i];
+            CHECK(s->owner == 0 || s->owner == (uint64_t)pid, "step %d", step);
+            CHECK(s->owner || s->committed_bytes + s->pending_bytes + s->overhead_bytes + s->busy_turn == 0, "step %d", step);
+            memset(s, 0, sizeof *s);
+        }
+    }
+    CHECK(code == 0 && step > 10, "code %d after %d steps", code, step);
+    printf("killed at each of %d steps\n", step - 1);
+    unsetenv("AIPUB_KILL_AT");
+    unsetenv("LINGER");
+    setenv("SHIM", getenv("SHIM_FILE"), 1);
+    fake_end(&f);
+}
+
+// A profiler replays kernels: it is not held back, and the agent is told.
+static void profiled(void) {
+    char root[64];
+    begin(root);
+    setenv("CUDA_INJECTION64_PATH", "/some/profiler.so", 1);
+    CHECK(finish(run(root, "", ARGS("launch", "plain", "5", "100"))) == 0);
+    unsetenv("CUDA_INJECTION64_PATH");
+    CHECK(f.page->slot[0].problems & AIPUB_PROBLEM_TOOL);
+    CHECK(f.page->slot[0].waits == 0 && fake_heard(&f, AIPUB_WANT) == 0);
+    fake_end(&f);
+}
+
+// What pools hold in reserve comes back when the agent asks.
+static void reclaimed(void) {
+    char root[64];
+    fake_root(root);
+    fake_slice(&f, root, "a", AIPUB_HAS_MEMORY, 8192 * MIB);
+    pid_t pid = run(root, "", ARGS("reclaim"));
+    for (int i = 0; i < 10000 && f.page->slot[0].host_bytes != 1; i++) usleep(1000);
+    CHECK(f.page->slot[0].host_bytes == 1, "it has something to give");
+    __atomic_store_n(&f.grant->reclaim, AIPUB_RECLAIM_TRIM, __ATOMIC_SEQ_CST);
+    CHECK(finish(pid) == 0);
     fake_end(&f);
 }
 
@@ -164,4 +219,7 @@ void test_gate(void) {
     served("two");
     served("streams");
     killed();
+    killed_everywhere();
+    profiled();
+    reclaimed();
 }

@@ -43,6 +43,7 @@ type agent struct {
 	events    events
 	findings  []attach.Finding // of the last audit
 	recent    recent
+	fences    map[string][]api.Fence // by GPU
 }
 
 // told is what the last apply found, for the NodePartition.

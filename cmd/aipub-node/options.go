@@ -40,6 +40,7 @@ type options struct {
 	runDir         string // the same on the host and here
 	contextMiB     uint64
 	pids           string // /proc of the host's process numbers
+	cgroupRoot     string // the host's cgroup hierarchy
 	version        bool
 }
 
@@ -80,6 +81,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.runDir, "run-dir", "/run/aipub", "folder on a tmpfs of the host, under the same name here, for what processes share with the agent")
 	f.Uint64Var(&o.contextMiB, "context-mib", 512, "device memory that one CUDA context is taken to cost until it has been measured")
 	f.StringVar(&o.pids, "host-pids", "/proc", "/proc with the host's process numbers (hostPID), for the processes on block slices")
+	f.StringVar(&o.cgroupRoot, "cgroup-root", "/sys/fs/cgroup", "the host's cgroup version 2 hierarchy, writable; where its kernel and driver can, they limit device memory too")
 	f.BoolVar(&o.version, "version", false, "print the version and exit")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -104,6 +106,7 @@ func (o options) validate() error {
 		{"--driver-root", o.driverRoot}, {"--driver-root-mount", o.driverMount}, {"--dev-root", o.devRoot}, {"--cdi-dir", o.cdiDir},
 		{"--state-dir", o.stateDir}, {"--kubelet-plugin-dir", o.pluginDir}, {"--pod-resources-socket", o.podResources},
 		{"--host-sys", o.sys}, {"--host-proc", o.proc}, {"--limiter-dir", o.limiterDir}, {"--run-dir", o.runDir},
+		{"--cgroup-root", o.cgroupRoot},
 	} {
 		if !filepath.IsAbs(p.path) {
 			return fmt.Errorf("%s: %q is not an absolute path; give one that starts with /", p.flag, p.path)

@@ -143,12 +143,16 @@ func shares(snap gpu.Snapshot, contextBytes func(gpu string) uint64) []socket.Sl
 	return all
 }
 
+// unnamed begins the name of a tenant that is a slice and not a container. No
+// container has it: no name of a namespace has a colon.
+const unnamed = "slice:"
+
 // tenantOf is the container that holds a slice. Until the kubelet has named it,
 // each slice stands for itself.
 func tenantOf(st gpu.Status) sharer.TenantID {
 	h := st.Holder
 	if h.IsZero() {
-		return sharer.TenantID("slice/" + string(st.Slice.ID))
+		return sharer.TenantID(unnamed + string(st.Slice.ID))
 	}
 	return sharer.TenantID(strings.Join([]string{h.Namespace, h.Pod, h.Container}, "/"))
 }

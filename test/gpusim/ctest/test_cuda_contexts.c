@@ -54,7 +54,7 @@ static void forked(void) {
     CUdeviceptr p;
     int status;
     pid_t child = fork();
-    if (!child) _exit(cuMemAlloc_v2(&p, 1) == CUDA_ERROR_NOT_INITIALIZED && cuInit(0) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 1);
+    if (!child) _exit(cuMemAlloc_v2(&p, 1) != CUDA_ERROR_NOT_INITIALIZED || cuInit(0) != CUDA_ERROR_NOT_INITIALIZED);
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(used_mib() == before);
@@ -75,8 +75,8 @@ static void code(void) {
     CHECK(used_mib() == before);
     IS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, "no image"));
     IS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, "gpusim-module 1\nkernel a\n"));
-    OK(cuLibraryLoadData(&l, "// made\n.version 8.0\n.target sm_90\n.visible .entry busy(.param .u64 us)\n{ret;}\n", NULL,
-                         NULL, 0, NULL, NULL, 0));
+    static const char ptx[] = "// made\n.version 8.0\n.target sm_90\n.visible .entry busy(.param .u64 us)\n{ret;}\n";
+    OK(cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0));
     OK(cuLibraryGetKernel(&k, l, "busy"));
     OK(cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     OK(cuCtxSynchronize());

@@ -35,7 +35,8 @@ void ctl_print_contexts(const struct gs_machine *m, uint32_t gpu) {
         const struct gs_context *c = &e->context[i];
         if (!c->used || c->gpu != gpu) continue;
         struct queues q = queues_of(e, i);
-        printf("      context %u of pid %u: %u streams, %llu commands queued (%llu us), %llu kernels and %llu us done%s%s\n",
+        printf("      context %u of pid %u: %u streams, %llu commands queued (%llu us), "
+               "%llu kernels and %llu us done%s%s\n",
                i, gs_client_pid(m, c->client), q.streams, (unsigned long long)q.commands,
                (unsigned long long)q.work_ns / 1000, (unsigned long long)c->kernels,
                (unsigned long long)c->busy_ns / 1000, states[e->client[c->client].checkpoint & 3],
@@ -50,7 +51,8 @@ void ctl_json_contexts(const struct gs_machine *m, uint32_t gpu) {
         const struct gs_context *c = &e->context[i];
         if (!c->used || c->gpu != gpu) continue;
         struct queues q = queues_of(e, i);
-        printf("%s{\"context\":%u,\"pid\":%u,\"streams\":%u,\"queued\":%llu,\"queuedUs\":%llu,\"kernels\":%llu,\"busyUs\":%llu}",
+        printf("%s{\"context\":%u,\"pid\":%u,\"streams\":%u,\"queued\":%llu,\"queuedUs\":%llu,\"kernels\":%llu,"
+               "\"busyUs\":%llu}",
                comma, i, gs_client_pid(m, c->client), q.streams, (unsigned long long)q.commands,
                (unsigned long long)q.work_ns / 1000, (unsigned long long)c->kernels,
                (unsigned long long)c->busy_ns / 1000);

@@ -56,7 +56,7 @@ struct CUctx_st {
     uint32_t process; // in the GPU's process table
     unsigned flags;
     bool destroyed;
-    uint64_t id, overhead, code;
+    uint64_t id, overhead;
     size_t limit[16];
     CUstream legacy;
     struct CUstream_st *streams;
@@ -186,6 +186,7 @@ CUresult cu_current(CUcontext *ctx);
 CUresult cu_check_context(CUcontext ctx);
 CUresult cu_context_create(int device, unsigned flags, CUcontext *out);
 void cu_context_destroy(CUcontext ctx);
+CUcontext cu_context_on(int device); // any, NULL if there is none
 CUresult cu_charge(CUcontext ctx, int64_t bytes); // OUT_OF_MEMORY when the GPU is full
 
 // memory
@@ -210,7 +211,6 @@ CUresult cu_stream_create(CUcontext ctx, unsigned flags, int priority, CUstream 
 CUresult cu_push(CUstream s, struct gs_command c); // waits while the queue is full
 CUresult cu_wait(CUstream s, uint64_t count);
 CUresult cu_drain(CUcontext ctx); // everything submitted in the context
-bool cu_idle(CUcontext ctx);
 void cu_streams_end(CUcontext ctx);
 CUresult cu_host_call(CUstream s, CUhostFn fn, CUstreamCallback callback, void *user);
 // cu_host_call_when runs it when `ready` says so, which is asked again and again.

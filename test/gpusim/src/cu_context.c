@@ -26,6 +26,12 @@ CUresult cu_current(CUcontext *ctx) {
     return *ctx ? cu_check_context(*ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+CUcontext cu_context_on(int device) {
+    for (struct CUctx_st *c = cu.contexts; c; c = c->next)
+        if (c->device == device) return c;
+    return NULL;
+}
+
 CUresult cu_charge(CUcontext ctx, int64_t bytes) {
     struct gs_gpu *g = cu_gpu(&cu.device[ctx->device]);
     if (gs_process_charge(g, ctx->process, bytes) == NVML_SUCCESS) return CUDA_SUCCESS;
@@ -64,9 +70,9 @@ static CUresult admit(struct CUctx_st *c) {
     c->overhead = (uint64_t)cu.m.s->machine.context_mib << 20;
     int slot = -1;
     CUresult r = cu_charge(c, (int64_t)c->overhead);
-    if (r == CUDA_SUCCESS && (slot = gs_exec_context_new(cu.m.s, (uint32_t)cu.client, d->gpu, c->process, d->place)) < 0) {
-        cu_charge(c, -(int64_t)c->overhead);
-        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (r == CUDA_SUCCESS) {
+        slot = gs_exec_context_new(cu.m.s, (uint32_t)cu.client, d->gpu, c->process, d->place);
+        if (slot < 0) cu_charge(c, -(int64_t)c->overhead), r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (r != CUDA_SUCCESS) leave_process(c);
     c->slot = (uint32_t)slot;

@@ -36,8 +36,9 @@ static bool instance_visible(const struct gs_gpu *g, const struct gs_gpu_instanc
                              const struct gs_compute_instance *ci) {
     char path[PATH_MAX];
     if (!in_container()) return true;
-    if (access(node(path, "nvidia-caps/nvidia-cap%u", gs_caps_minor(g->spec.minor, gi->id, GS_NONE)), R_OK)) return false;
-    return !access(node(path, "nvidia-caps/nvidia-cap%u", gs_caps_minor(g->spec.minor, gi->id, ci->id)), R_OK);
+    uint32_t whole = gs_caps_minor(g->spec.minor, gi->id, GS_NONE), part = gs_caps_minor(g->spec.minor, gi->id, ci->id);
+    if (access(node(path, "nvidia-caps/nvidia-cap%u", whole), R_OK)) return false;
+    return !access(node(path, "nvidia-caps/nvidia-cap%u", part), R_OK);
 }
 
 static void add_device(uint32_t gpu, struct gs_gpu_instance *gi, struct gs_compute_instance *ci) {
@@ -205,7 +206,7 @@ static const struct {
 };
 
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev) {
-    enum { CLOCK = 13, SMS = 16, PCI_BUS = 33, PCI_DEVICE = 34, MEM_CLOCK = 36, L2 = 38, PCI_DOMAIN = 50, MAJOR = 75, MINOR = 76 };
+    enum { CLOCK = 13, SMS = 16, PCI_BUS = 33, PCI_DEVICE, MEM_CLOCK = 36, L2 = 38, PCI_DOMAIN = 50, MAJOR = 75 };
     CU_DEVICE(dev);
     const struct gs_gpu_spec *spec = &cu_gpu(d)->spec;
     if (!value || attribute < 1 || attribute > 160) return CUDA_ERROR_INVALID_VALUE;
@@ -221,7 +222,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev) {
     case PCI_DOMAIN: *value = (int)spec->domain; break;
     case L2: *value = 50 << 20; break;
     case MAJOR: *value = cu_model(d)->cc_major; break;
-    case MINOR: *value = cu_model(d)->cc_minor; break;
+    case MAJOR + 1: *value = cu_model(d)->cc_minor; break;
     }
     return CUDA_SUCCESS;
 }

@@ -91,7 +91,8 @@ CUresult cuMemHostGetFlags(unsigned int *flags, void *host) {
 }
 
 static CUresult attribute_of(const struct cu_range *r, CUdeviceptr ptr, int attribute, void *data) {
-    enum { CONTEXT = 1, TYPE, DEVICE_POINTER, HOST_POINTER, SYNC = 6, BUFFER_ID, IS_MANAGED, ORDINAL, START = 11, SIZE, MAPPED, POOL = 17 };
+    enum { CONTEXT = 1, TYPE, DEVICE_POINTER, HOST_POINTER, SYNC = 6, BUFFER_ID, IS_MANAGED, ORDINAL };
+    enum { START = 11, SIZE, MAPPED, POOL = 17 };
     bool host = r->memory == CU_MEM_HOST || r->memory == CU_MEM_MANAGED;
     switch (attribute) {
     case CONTEXT: *(CUcontext *)data = r->ctx; break;

@@ -37,12 +37,6 @@ CUresult cu_graph_pool(int device, CUmemoryPool *out) {
     return CUDA_SUCCESS;
 }
 
-static CUcontext context_on(int device) {
-    for (struct CUctx_st *c = cu.contexts; c; c = c->next)
-        if (c->device == device) return c;
-    return NULL;
-}
-
 static CUresult grow(CUmemoryPool p, CUcontext ctx, uint64_t missing) {
     uint64_t step = cu_round_up(missing, STEP);
     if (p->limit && p->reserved + step > p->limit) step = cu_round_up(missing, CU_GRANULE);
@@ -57,7 +51,7 @@ static CUresult grow(CUmemoryPool p, CUcontext ctx, uint64_t missing) {
 }
 
 CUresult cu_pool_take(CUmemoryPool p, CUcontext any, uint64_t bytes) {
-    CUcontext ctx = any->device == p->device ? any : context_on(p->device);
+    CUcontext ctx = any->device == p->device ? any : cu_context_on(p->device);
     bytes = cu_round_up(bytes, CU_ALIGN);
     if (!ctx) return CUDA_ERROR_INVALID_CONTEXT;
     if (bytes > cu_room(&cu.device[p->device])) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -92,7 +86,7 @@ CUresult cu_pool_free(struct cu_range *r) {
 }
 
 void cu_pool_trim(CUmemoryPool p, uint64_t keep) {
-    CUcontext ctx = context_on(p->device);
+    CUcontext ctx = cu_context_on(p->device);
     keep = cu_round_up(larger(keep, p->used), CU_GRANULE);
     if (p->imported || !ctx || p->reserved <= keep) return;
     cu_charge(ctx, -(int64_t)(p->reserved - keep));

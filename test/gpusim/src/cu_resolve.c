@@ -21,7 +21,8 @@ static CUresult resolve(const char *base, void **pfn, int version, cuuint64_t fl
     if (!base || !pfn || flags & ~both || flags == both) return CUDA_ERROR_INVALID_VALUE;
     *pfn = NULL;
     if (version > gs_cuda_version()) return CUDA_ERROR_INVALID_VALUE;
-    *pfn = gs_cuda_symbol(base, version, gs_cuda_version(), flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, exists);
+    bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    *pfn = gs_cuda_symbol(base, version, gs_cuda_version(), per_thread, exists);
     return CUDA_SUCCESS;
 }
 

@@ -45,7 +45,8 @@ static int device_of(uint32_t gpu) {
 CUresult cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool pool, int type, unsigned long long flags) {
     CU_CALL();
     if (!handle || flags || !cu_is(pool, CU_KIND_POOL) || pool->imported) return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(pool->handle_types & type)) return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(pool->handle_types & type))
+        return CUDA_ERROR_INVALID_VALUE;
     struct cu_ticket t = cu_ticket_new(CU_TICKET_POOL, pool->device, 0, 0);
     int fd = cu_ticket_to_fd(&t);
     if (fd < 0) return CUDA_ERROR_OPERATING_SYSTEM;
@@ -109,7 +110,8 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned
     if (!cu_ticket_valid(&t, CU_TICKET_IPC)) return CUDA_ERROR_INVALID_HANDLE;
     if (t.client == (uint32_t)cu.client) return CUDA_ERROR_INVALID_CONTEXT;
     if (t.device != cu.device[ctx->device].gpu) return CUDA_ERROR_INVALID_DEVICE;
-    struct cu_range *r = cu_range_new(cu_addresses(cu_round_up(t.size, CU_GRANULE), CU_GRANULE), t.size, CU_MEM_IPC, ctx);
+    CUdeviceptr base = cu_addresses(cu_round_up(t.size, CU_GRANULE), CU_GRANULE);
+    struct cu_range *r = cu_range_new(base, t.size, CU_MEM_IPC, ctx);
     if (!r) return CUDA_ERROR_OUT_OF_MEMORY;
     *ptr = r->base;
     return CUDA_SUCCESS;

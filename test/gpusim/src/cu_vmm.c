@@ -27,15 +27,9 @@ static struct cu_physical *physical_of(CUmemGenericAllocationHandle handle) {
     return NULL;
 }
 
-static CUcontext context_on(int device) {
-    for (struct CUctx_st *c = cu.contexts; c; c = c->next)
-        if (c->device == device) return c;
-    return NULL;
-}
-
 static void drop_if_unused(struct cu_physical *p) {
     if (p->handles || p->mappings) return;
-    CUcontext ctx = p->charged ? context_on(p->prop.location.id) : NULL;
+    CUcontext ctx = p->charged ? cu_context_on(p->prop.location.id) : NULL;
     if (ctx) cu_charge(ctx, -(int64_t)p->charged);
     for (struct cu_physical **at = &all; *at; at = &(*at)->next)
         if (*at == p) {
@@ -73,7 +67,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
     CU_TRY(cu_refuse_unsafe());
     struct cu_physical p = {.size = size, .prop = *prop};
     if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-        CUcontext ctx = context_on(prop->location.id);
+        CUcontext ctx = cu_context_on(prop->location.id);
         if (!ctx) return CUDA_ERROR_INVALID_CONTEXT;
         if (size > cu_room(&cu.device[ctx->device])) return CUDA_ERROR_OUT_OF_MEMORY;
         CU_TRY(cu_charge(ctx, (int64_t)size));
@@ -130,12 +124,12 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size) {
 }
 
 // replace puts a range of another kind in the middle of one range.
-static struct cu_range *replace(struct cu_range *old, CUdeviceptr ptr, uint64_t size, enum cu_memory kind, CUcontext ctx) {
+static struct cu_range *replace(struct cu_range *old, CUdeviceptr ptr, uint64_t size, enum cu_memory kind) {
     CUdeviceptr base = old->base, end = old->base + old->size;
     cu_range_drop(old);
     if (ptr > base) cu_range_new(base, ptr - base, CU_MEM_RESERVED, NULL);
     if (end > ptr + size) cu_range_new(ptr + size, end - ptr - size, CU_MEM_RESERVED, NULL);
-    return cu_range_new(ptr, size, kind, ctx);
+    return cu_range_new(ptr, size, kind, NULL);
 }
 
 CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
@@ -146,7 +140,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
     if (!p || flags || !size || size % CU_GRANULE || offset % CU_GRANULE || offset + size > p->size)
         return CUDA_ERROR_INVALID_VALUE;
     if (!r || r->memory != CU_MEM_RESERVED || ptr + size > r->base + r->size) return CUDA_ERROR_INVALID_VALUE;
-    struct cu_range *mapped = replace(r, ptr, size, CU_MEM_MAPPED, NULL);
+    struct cu_range *mapped = replace(r, ptr, size, CU_MEM_MAPPED);
     if (!mapped) return CUDA_ERROR_OUT_OF_MEMORY;
     mapped->physical = p;
     p->mappings++;
@@ -161,7 +155,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) {
         struct cu_range *r = cu_range_at(at);
         struct cu_physical *p = r->physical;
         at = r->base + r->size;
-        replace(r, r->base, r->size, CU_MEM_RESERVED, NULL);
+        replace(r, r->base, r->size, CU_MEM_RESERVED);
         p->mappings--;
         drop_if_unused(p);
     }

@@ -51,7 +51,7 @@ int gs_exec_context_new(struct gs_state *s, uint32_t client, uint32_t gpu, uint3
             .client = client, .gpu = gpu, .process = process, .place = place, .legacy = GS_NONE};
         if (s->exec.context_high <= i) s->exec.context_high = i + 1;
         struct gs_timeline *t = &s->gpu[gpu].v.timeline[place];
-        if (!t->cursor_ns) *t = (struct gs_timeline){.cursor_ns = gs_now_ns(), .window_ns = gs_now_ns(), .context = GS_NONE};
+        if (!t->cursor_ns) t->context = GS_NONE, t->cursor_ns = t->window_ns = gs_now_ns();
         __atomic_store_n(&c->used, 1, __ATOMIC_RELEASE);
         return (int)i;
     }

@@ -24,7 +24,7 @@ enum {
     GS_MAX_CIS = 8,
     GS_MAX_PROCESSES = 512,
     GS_EVENT_RING = 1024, // older events are lost to a waiter that fell behind
-    GS_CALL_SLOTS = 256,  // room for NVML_CALL_COUNT calls and those of libcuda
+    GS_CALL_SLOTS = 256,  // room for NVML_CALL_COUNT calls
     GS_UUID_SIZE = 48,
     GS_PATH_SIZE = 256,
 };

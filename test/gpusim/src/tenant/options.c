@@ -44,9 +44,11 @@ void options_read(struct options *o, int argc, char **argv) {
     const struct {
         const char *name;
         uint64_t *value, least;
-    } numbers[] = {{"--kernel-us", &o->kernel_us, 1}, {"--burst", &o->burst, 1},         {"--gap-ms", &o->gap_ms, 0},
-                   {"--streams", &o->streams, 1},     {"--blocks", &o->blocks, 1},       {"--alloc-mib", &o->alloc_mib, 0},
-                   {"--device", &o->device, 0},       {"--seconds", &o->seconds, 0},     {"--window-ms", &o->window_ms, 1}};
+    } numbers[] = {{"--kernel-us", &o->kernel_us, 1}, {"--burst", &o->burst, 1},
+                   {"--gap-ms", &o->gap_ms, 0},       {"--streams", &o->streams, 1},
+                   {"--blocks", &o->blocks, 1},       {"--alloc-mib", &o->alloc_mib, 0},
+                   {"--device", &o->device, 0},       {"--seconds", &o->seconds, 0},
+                   {"--window-ms", &o->window_ms, 1}};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help")) exit((fputs(usage, stdout), 0));
         if (!strcmp(argv[i], "--graph")) {

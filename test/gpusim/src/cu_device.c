@@ -206,7 +206,8 @@ static const struct {
 };
 
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev) {
-    enum { CLOCK = 13, SMS = 16, PCI_BUS = 33, PCI_DEVICE, MEM_CLOCK = 36, L2 = 38, PCI_DOMAIN = 50, MAJOR = 75 };
+    enum { CLOCK = 13, SMS = 16, PCI_BUS = 33, PCI_DEVICE, MEM_CLOCK = 36, L2 = 38, PCI_DOMAIN = 50 };
+    enum { MAJOR = 75, MINOR = 76 };
     CU_DEVICE(dev);
     const struct gs_gpu_spec *spec = &cu_gpu(d)->spec;
     if (!value || attribute < 1 || attribute > 160) return CUDA_ERROR_INVALID_VALUE;
@@ -222,7 +223,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev) {
     case PCI_DOMAIN: *value = (int)spec->domain; break;
     case L2: *value = 50 << 20; break;
     case MAJOR: *value = cu_model(d)->cc_major; break;
-    case MAJOR + 1: *value = cu_model(d)->cc_minor; break;
+    case MINOR: *value = cu_model(d)->cc_minor; break;
     }
     return CUDA_SUCCESS;
 }

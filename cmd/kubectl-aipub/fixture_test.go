@@ -162,6 +162,11 @@ func (w *world) cut(n *corev1.Node, p api.PartitionPolicy, sets []partitioner.Se
 	}
 	np.Status.Policy, np.Status.PolicyGeneration = p.Name, p.Generation
 	np.Status.GPUs = nodekube.GPUs(w.gpus[n.Name], layout.Modes, nil)
+	for i, g := range np.Status.GPUs {
+		if g.Mode == api.GPUBlock {
+			np.Status.GPUs[i].Fences = []api.Fence{api.FenceCgroupMemory, api.FenceLimiter}
+		}
+	}
 	np.Status.Slices = nodekube.Slices(snap)
 	np.Status.Rejections = report.Rejections
 	np.Status.Remainder = api.Reserve{

@@ -44,11 +44,25 @@ func shortModel(name string) string { return strings.TrimPrefix(name, "NVIDIA ")
 
 // gpuTable is the GPUs of one node.
 func gpuTable(s api.NodePartitionStatus) *metav1.Table {
-	t := columns("GPU", "Model", "Mode", "NUMA", "Health", "Free/Total")
-	for _, r := range gpuRows(s) {
-		addRow(t, r...)
+	t := columns("GPU", "Model", "Mode", "NUMA", "Health", "Fences", "Free/Total")
+	gpus := sortedGPUs(s)
+	for i, r := range gpuRows(s) {
+		fences := ""
+		if i < len(gpus) { // after them come the CPU-only sets
+			fences = fenceWords(gpus[i].Fences)
+		}
+		addRow(t, slices.Insert(r, len(r)-1, fences)...)
 	}
 	return t
+}
+
+// fenceWords is "CgroupMemory, Limiter".
+func fenceWords(fences []api.Fence) string {
+	var words []string
+	for _, f := range fences {
+		words = append(words, string(f))
+	}
+	return strings.Join(words, ", ")
 }
 
 // gpuRows are index, model, mode, NUMA node, health and counts of each GPU, and

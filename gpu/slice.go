@@ -68,6 +68,9 @@ type Block struct {
 	// MaxPercent is the most of the GPU's compute that the holder may use with
 	// what it borrows, Percent to 100.
 	MaxPercent int
+	// MaxMemoryBytes is the most device memory that the holder may have with what
+	// it borrows; MemoryBytes or less: it borrows none.
+	MaxMemoryBytes int64
 }
 
 // Counter names an amount on the node that slices share, for example the

@@ -114,7 +114,7 @@ func (p *plan) slice(k *keptSeat, groupKeys map[string]string) gpu.Slice {
 	s.Uses = make([]gpu.Use, 0, 4)
 	switch part.kind {
 	case gpu.KindBlock:
-		s.Block = block(part, k.memory)
+		s.Block = block(part, k.memory, first.gpu.MemoryBytes)
 		s.Uses = append(s.Uses, gpu.Use{Counter: first.counter("blocks"), Amount: int64(s.Block.Percent)})
 		if first.ownMemory {
 			s.Uses = append(s.Uses, gpu.Use{Counter: first.counter("memory"), Amount: k.memory})
@@ -134,8 +134,9 @@ func (p *plan) slice(k *keptSeat, groupKeys map[string]string) gpu.Slice {
 	return s
 }
 
-// block is the GPU part of a block slice, with the defaults of sharing.
-func block(p part, memory int64) *gpu.Block {
+// block is the GPU part of a block slice, with the defaults of sharing; whole is
+// the GPU's memory.
+func block(p part, memory, whole int64) *gpu.Block {
 	b := &gpu.Block{Percent: int(*p.gpu.BlockPercent), MemoryBytes: memory,
 		Lend: true, Borrow: true, MaxPercent: gpu.BlocksPerGPU}
 	if s := p.sharing; s != nil {
@@ -147,6 +148,12 @@ func block(p part, memory int64) *gpu.Block {
 		}
 		if s.MaxPercent != nil {
 			b.MaxPercent = max(int(*s.MaxPercent), b.Percent)
+		}
+		if s.BorrowMemory != nil && *s.BorrowMemory {
+			b.MaxMemoryBytes = whole
+		}
+		if b.MaxMemoryBytes > 0 && s.MaxMemory != nil {
+			b.MaxMemoryBytes = max(min(s.MaxMemory.Value(), whole), memory)
 		}
 	}
 	return b

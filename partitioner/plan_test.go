@@ -214,14 +214,19 @@ func at(g gpu.GPU, bus string) gpu.GPU { g.PCIBusID = bus; return g }
 func TestBlockDefaults(t *testing.T) {
 	quiet := blockSet("quiet", 20)
 	quiet.Sharing = &api.Sharing{Lend: ptr(false), MaxPercent: ptr[int32](60)}
-	l, _ := planned(t, box("n", 64, 512, h200s(1, false), false), policy([]api.GPURule{{Mode: api.GPUBlock}}, blockSet("plain", 50), quiet))
+	greedy, bounded := blockSet("greedy", 10), blockSet("bounded", 10)
+	greedy.Sharing = &api.Sharing{BorrowMemory: ptr(true)}
+	bounded.Sharing = &api.Sharing{BorrowMemory: ptr(true), MaxMemory: quantity("60Gi")}
+	l, _ := planned(t, box("n", 64, 512, h200s(1, false), false), policy([]api.GPURule{{Mode: api.GPUBlock}}, blockSet("plain", 50), quiet, greedy, bounded))
 	got := map[string]gpu.Block{}
 	for _, s := range l.Slices {
 		got[s.Set] = *s.Block
 	}
 	want := map[string]gpu.Block{
-		"plain": {Percent: 50, MemoryBytes: 72192 * mebibyte, Lend: true, Borrow: true, MaxPercent: 100},
-		"quiet": {Percent: 20, MemoryBytes: 28876 * mebibyte, Borrow: true, MaxPercent: 60},
+		"plain":   {Percent: 50, MemoryBytes: 72192 * mebibyte, Lend: true, Borrow: true, MaxPercent: 100},
+		"quiet":   {Percent: 20, MemoryBytes: 28876 * mebibyte, Borrow: true, MaxPercent: 60},
+		"greedy":  {Percent: 10, MemoryBytes: 14438 * mebibyte, Lend: true, Borrow: true, MaxPercent: 100, MaxMemoryBytes: h200(0, 0).MemoryBytes},
+		"bounded": {Percent: 10, MemoryBytes: 14438 * mebibyte, Lend: true, Borrow: true, MaxPercent: 100, MaxMemoryBytes: 60 * gibibyte},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("blocks (-want +got): %s", diff)

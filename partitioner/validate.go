@@ -102,11 +102,35 @@ func validateSetGPU(t api.SetTemplate, set *field.Path) field.ErrorList {
 	if errs = validateRanges(t.GPU, path); len(errs) > 0 {
 		return errs
 	}
-	if s := t.Sharing; s != nil && given[0] != gpu.KindBlock {
-		errs = append(errs, field.Forbidden(set.Child("sharing"), "belongs to block sets; give gpu.blockPercent or remove sharing"))
-	} else if s != nil && s.MaxPercent != nil && *s.MaxPercent < *t.GPU.BlockPercent {
-		errs = append(errs, field.Invalid(set.Child("sharing", "maxPercent"), *s.MaxPercent,
-			fmt.Sprintf("must be at least gpu.blockPercent, %d; raise it, or leave it out for 100", *t.GPU.BlockPercent)))
+	if t.Sharing == nil {
+		return nil
+	}
+	if given[0] != gpu.KindBlock {
+		return field.ErrorList{field.Forbidden(set.Child("sharing"), "belongs to block sets; give gpu.blockPercent or remove sharing")}
+	}
+	return validateSharing(*t.Sharing, *t.GPU, set.Child("sharing"))
+}
+
+// validateSharing wants no maximum below the share.
+func validateSharing(s api.Sharing, g api.SetGPU, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.MaxPercent != nil && *s.MaxPercent < *g.BlockPercent {
+		errs = append(errs, field.Invalid(path.Child("maxPercent"), *s.MaxPercent,
+			fmt.Sprintf("must be at least gpu.blockPercent, %d; raise it, or leave it out for 100", *g.BlockPercent)))
+	}
+	if s.MaxMemory == nil {
+		return errs
+	}
+	most := path.Child("maxMemory")
+	if s.BorrowMemory == nil || !*s.BorrowMemory {
+		errs = append(errs, field.Forbidden(most, "belongs to borrowMemory: true; add that, or remove maxMemory"))
+	}
+	if bad := positive(s.MaxMemory, most); len(bad) > 0 {
+		return append(errs, bad...)
+	}
+	if g.Memory != nil && s.MaxMemory.Cmp(*g.Memory) < 0 {
+		errs = append(errs, field.Invalid(most, s.MaxMemory.String(),
+			fmt.Sprintf("must be at least gpu.memory, %s; raise it, or leave it out for the GPU's memory", g.Memory)))
 	}
 	return errs
 }

@@ -49,6 +49,11 @@ func TestValidateRefuses(t *testing.T) {
 		"sharing of a whole GPU":        {edit(func(s *api.PartitionPolicySpec) { s.Sets[3].Sharing = &api.Sharing{} }), "spec.sets[3].sharing", "block sets"},
 		"a borrowing limit below the share": {edit(func(s *api.PartitionPolicySpec) { s.Sets[1].Sharing = &api.Sharing{MaxPercent: ptr[int32](40)} }),
 			"spec.sets[1].sharing.maxPercent", "at least gpu.blockPercent, 50"},
+		"a memory limit without borrowing": {edit(func(s *api.PartitionPolicySpec) { s.Sets[1].Sharing = &api.Sharing{MaxMemory: quantity("80Gi")} }),
+			"spec.sets[1].sharing.maxMemory", "borrowMemory: true"},
+		"a memory limit below the share": {edit(func(s *api.PartitionPolicySpec) {
+			s.Sets[1].GPU.Memory, s.Sets[1].Sharing = quantity("70Gi"), &api.Sharing{BorrowMemory: ptr(true), MaxMemory: quantity("60Gi")}
+		}), "spec.sets[1].sharing.maxMemory", "at least gpu.memory, 70Gi"},
 		"device memory of zero":         {edit(func(s *api.PartitionPolicySpec) { s.Sets[0].GPU.Memory = quantity("0") }), "spec.sets[0].gpu.memory", "above 0"},
 		"two sets for one MIG instance": {policy([]api.GPURule{mig}, migSet("a", 1, "18Gi"), migSet("b", 1, "17Gi")), "spec.sets[1].gpu.mig", "same instance as set a"},
 		"a rule behind one that takes all": {policy([]api.GPURule{block, {Models: []string{"X"}, Mode: api.GPUBlock}}, blockSet("a", 50)),

@@ -247,6 +247,8 @@ type MIGSize struct {
 
 // Sharing says whether a block slice's idle part is lent, and whether its holder
 // may use what others leave idle.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.maxMemory) || (has(self.borrowMemory) && self.borrowMemory)",message="maxMemory belongs to borrowMemory: true"
 type Sharing struct {
 	// lend what is idle to others. Default true.
 	// +kubebuilder:default=true
@@ -262,6 +264,17 @@ type Sharing struct {
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	MaxPercent *int32 `json:"maxPercent,omitempty"`
+	// borrowMemory lets the holder allocate device memory beyond its own while
+	// nobody else needs it. It is taken back step by step when somebody does:
+	// allocations are refused, pools trimmed, managed memory moved to the host,
+	// then the holder's processes are checkpointed, and at last ended. Default
+	// false.
+	// +optional
+	BorrowMemory *bool `json:"borrowMemory,omitempty"`
+	// maxMemory is the most device memory that the holder may have with what it
+	// borrows. Default the GPU's memory.
+	// +optional
+	MaxMemory *resource.Quantity `json:"maxMemory,omitempty"`
 }
 
 // PartitionPolicyStatus is what came of a policy.

@@ -99,11 +99,19 @@ func sharingWords(s *api.Sharing) string {
 	}
 	switch {
 	case !borrow:
-		return words + ", must not borrow"
+		words += ", must not borrow"
 	case most < 100:
-		return fmt.Sprintf("%s, may borrow up to %d%% of a GPU", words, most)
+		words = fmt.Sprintf("%s, may borrow up to %d%% of a GPU", words, most)
+	default:
+		words += ", may borrow"
 	}
-	return words + ", may borrow"
+	switch {
+	case s == nil || s.BorrowMemory == nil || !*s.BorrowMemory:
+		return words
+	case s.MaxMemory != nil:
+		return fmt.Sprintf("%s, device memory up to %s too", words, s.MaxMemory)
+	}
+	return words + ", device memory too"
 }
 
 // setNodeTable has the counts of each node and what it could not hand out.

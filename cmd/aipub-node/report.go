@@ -33,8 +33,17 @@ func (a *agent) report() sharer.Report {
 	for _, g := range a.gpus() {
 		index[g.UUID] = g.Index
 	}
+	a.mu.Lock()
+	found := a.findings
+	a.mu.Unlock()
 	for _, t := range view.Tenants {
-		r.Tenants = append(r.Tenants, tenantReport(t, held, used, index))
+		one := tenantReport(t, held, used, index)
+		for _, f := range found {
+			if slices.Contains(t.Slices, f.Slice) {
+				one.Findings = append(one.Findings, sharer.FindingReport{PID: f.Process.PID, Reason: string(f.Reason), Message: f.Message})
+			}
+		}
+		r.Tenants = append(r.Tenants, one)
 	}
 	return r
 }

@@ -18,7 +18,10 @@ import (
 // sharesEvery is how often the NodePartition is told what block slices were used
 // for: often enough for a dashboard, seldom enough for an API server with many
 // nodes. The average is over the same time.
-const sharesEvery = time.Minute
+const (
+	sharesEvery = time.Minute
+	sharesFirst = 10 * time.Second // of an agent that has just started
+)
 
 // recent remembers what tenants used in the last interval.
 type recent struct {
@@ -67,15 +70,9 @@ func (a *agent) followShares(ctx context.Context) {
 	if a.sharing == nil {
 		return
 	}
-	ticker := time.NewTicker(sharesEvery)
-	defer ticker.Stop()
-	for {
+	a.recent.take(a.report())
+	for next := sharesFirst; pause(ctx, next); next = sharesEvery {
 		a.recent.take(a.report())
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
 		notify(a.said)
 	}
 }

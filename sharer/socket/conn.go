@@ -212,6 +212,10 @@ func checkHello(sl *slice, id identity, m wire.Message) error {
 // hear handles a packet of a member.
 func (c *conn) hear(m wire.Message) {
 	sl, s := c.slice, c.slice.server
+	if m.Type == wire.Short {
+		c.member.isShort(s.config.Now(), m.A)
+		return
+	}
 	t := sl.tenant
 	if t == nil {
 		return // without a limit on compute, or no longer in the set

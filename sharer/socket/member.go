@@ -39,6 +39,7 @@ type member struct {
 	done  sharer.Instant // its Closing under this lease: when it will be done; 0: none
 	// returned is that it has given back its part of the open lease.
 	returned bool
+	short    shortage
 }
 
 // join makes the process behind peer the owner of a slot. It takes over peer. A

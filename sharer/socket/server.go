@@ -122,8 +122,10 @@ func New(c Config) (*Server, error) {
 var ErrClosed = errors.New("the server is closed")
 
 // Run serves until ctx ends. Then it ends all leases and falls silent: the
-// processes go on by the timetable. It may run again.
+// processes go on by the timetable. It may run again. It keeps the thread of the
+// goroutine that calls it, at a higher priority.
 func (s *Server) Run(ctx context.Context) error {
+	s.config.Log.Info("serving the processes of shared GPUs", "priority", hurry())
 	defer s.silence()
 	defer context.AfterFunc(ctx, s.poll.wake)()
 	reaped := make(chan struct{})

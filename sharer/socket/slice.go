@@ -33,9 +33,10 @@ type Slice struct {
 	// MemoryBytes is the most that the processes may allocate now; with 0 memory
 	// is not limited.
 	MemoryBytes uint64
-	// GuaranteedBytes of it are never asked back. With less than MemoryBytes the
-	// rest is revocable.
+	// GuaranteedBytes of it are never asked back.
 	GuaranteedBytes uint64
+	// Revocable says that MemoryBytes may be above GuaranteedBytes, and fall.
+	Revocable bool
 	// ContextBytes is what one context costs on this GPU and driver.
 	ContextBytes uint64
 	// Reclaim is what the processes are asked to do about revocable memory.
@@ -85,7 +86,7 @@ func (s Slice) flags() uint32 {
 		wire.HasCompute: s.Permille > 0,
 		wire.Lend:       s.Lend,
 		wire.Borrow:     s.Borrow,
-		wire.Revocable:  s.MemoryBytes > s.GuaranteedBytes && s.GuaranteedBytes > 0,
+		wire.Revocable:  s.Revocable,
 	} {
 		if set {
 			f |= flag

@@ -45,6 +45,9 @@ type SliceView struct {
 	Damage, Rejected uint64
 	// Retired is that the slice is over and has processes left.
 	Retired bool
+	// ShortBytes is what the driver has refused its processes within the
+	// guarantee, by what they say, and what they wait for.
+	ShortBytes uint64
 }
 
 // Process is one that is attached to a slice.
@@ -168,8 +171,10 @@ func (t *tenant) view(stat sharer.Stat) TenantView {
 
 func (sl *slice) view() SliceView {
 	v := SliceView{Slice: sl.Slice, Work: sl.past, Damage: sl.damage, Rejected: sl.rejected, Retired: sl.retired}
+	now := sl.server.config.Now()
 	for _, i := range slices.Sorted(maps.Keys(sl.members)) {
 		m := sl.members[i]
+		v.ShortBytes = sum(v.ShortBytes, m.short.at(now))
 		slot, err := sl.dir.page.slot(i)
 		if err != nil {
 			slot = wire.Slot{} // what it says cannot be read; it is attached

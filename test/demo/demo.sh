@@ -159,13 +159,13 @@ note "Both are busy: half of the GPU each."
 sleep 5
 show kubectl aipub top --once
 note "One rests: the other one has all of it."
-idle=$(now)
 show kubectl -n demo exec one -- kill -USR1 1
+idle=$(now)
 sleep 5
 show kubectl aipub top --once
 note "It wakes: it has its half back at once (RECLAIM says how long it waited)."
-woken=$(now)
 show kubectl -n demo exec one -- kill -USR2 1
+woken=$(now)
 sleep 5
 show kubectl aipub top --once
 mkdir -p out

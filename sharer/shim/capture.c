@@ -46,12 +46,32 @@ int on_cuStreamBeginCaptureToGraph(fn_cuStreamBeginCaptureToGraph real, bool per
     return begun(real(stream, graph, deps, edges, count, mode));
 }
 
+int on_cuStreamBeginRecaptureToGraph(fn_cuStreamBeginRecaptureToGraph real, bool per_thread, CUstream stream, int mode,
+                                     CUgraph graph, void *callback, void *user) {
+    (void)per_thread;
+    begin();
+    return begun(real(stream, mode, graph, callback, user));
+}
+
+int on_cuStreamBeginCaptureToCig(fn_cuStreamBeginCaptureToCig real, bool per_thread, CUstream stream, void *params) {
+    (void)per_thread;
+    begin();
+    return begun(real(stream, params));
+}
+
 // An EndCapture that fails may have ended a capture that had become invalid. Only
 // one that was never begun leaves the count alone; too high a count costs a
 // question per launch, too low a one would break a capture.
 int on_cuStreamEndCapture(fn_cuStreamEndCapture real, bool per_thread, CUstream stream, CUgraph *graph) {
     bool was = capture_on(stream, per_thread);
     int result = real(stream, graph);
+    if (was && !capture_asks(stream, per_thread)) atomic_fetch_sub(&capture_open, 1);
+    return result;
+}
+
+int on_cuStreamEndCaptureToCig(fn_cuStreamEndCaptureToCig real, bool per_thread, CUstream stream) {
+    bool was = capture_on(stream, per_thread);
+    int result = real(stream);
     if (was && !capture_asks(stream, per_thread)) atomic_fetch_sub(&capture_open, 1);
     return result;
 }

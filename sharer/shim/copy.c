@@ -17,7 +17,13 @@
 #define COPY(kind, bytes, stream, per_thread, call)                                                                    \
     ((bytes) < COPY_WORTH ? (call) : GATED(KEY(kind, bytes), stream, per_thread, call))
 
-enum { PLAIN = 1, PEER, TO_DEVICE, TO_HOST, ON_DEVICE, PLANE, VOLUME, FILL, PREFETCH };
+enum { PLAIN = 1, BATCH, PEER, TO_DEVICE, TO_HOST, ON_DEVICE, PLANE, VOLUME, FILL, PREFETCH };
+
+static uint64_t together(const size_t *sizes, size_t count) {
+    uint64_t sum = 0;
+    for (size_t i = 0; sizes && i < count; i++) sum += sizes[i];
+    return sum;
+}
 
 static uint64_t plane(const CUDA_MEMCPY2D *c) {
     return c ? (uint64_t)c->WidthInBytes * c->Height : 0;
@@ -128,4 +134,18 @@ int on_cuMemPrefetchAsync(fn_cuMemPrefetchAsync real, bool per_thread, CUdevicep
 int on_cuMemPrefetchAsync_v2(fn_cuMemPrefetchAsync_v2 real, bool per_thread, CUdeviceptr ptr, size_t bytes,
                              CUmemLocation place, unsigned flags, CUstream stream) {
     return COPY(PREFETCH, bytes, stream, per_thread, real(ptr, bytes, place, flags, stream));
+}
+
+int on_cuMemcpyBatchAsync(fn_cuMemcpyBatchAsync real, bool per_thread, CUdeviceptr *dsts, CUdeviceptr *srcs,
+                          size_t *sizes, size_t count, void *attrs, size_t *indexes, size_t kinds, size_t *failed,
+                          CUstream stream) {
+    uint64_t bytes = together(sizes, count);
+    return COPY(BATCH, bytes, stream, per_thread,
+                real(dsts, srcs, sizes, count, attrs, indexes, kinds, failed, stream));
+}
+
+int on_cuMemcpyBatchAsync_v2(fn_cuMemcpyBatchAsync_v2 real, bool per_thread, CUdeviceptr *dsts, CUdeviceptr *srcs,
+                             size_t *sizes, size_t count, void *attrs, size_t *indexes, size_t kinds, CUstream stream) {
+    uint64_t bytes = together(sizes, count);
+    return COPY(BATCH, bytes, stream, per_thread, real(dsts, srcs, sizes, count, attrs, indexes, kinds, stream));
 }

@@ -111,6 +111,9 @@ HOOK(cuGraphExecDestroy, cuGraphExecDestroy, GRAPH, (CUgraphExec exec), (exec))
 TWIN(cuStreamBeginCapture, ptsz, cuStreamBeginCapture, CAPTURE, (CUstream stream), (stream))
 TWIN(cuStreamBeginCapture_v2, ptsz, cuStreamBeginCapture_v2, CAPTURE, (CUstream stream, int mode), (stream, mode))
 TWIN(cuStreamBeginCaptureToGraph, ptsz, cuStreamBeginCaptureToGraph, CAPTURE, (CUstream stream, CUgraph graph, const void *deps, const void *edges, size_t count, int mode), (stream, graph, deps, edges, count, mode))
+TWIN(cuStreamBeginRecaptureToGraph, ptsz, cuStreamBeginRecaptureToGraph, CAPTURE, (CUstream stream, int mode, CUgraph graph, void *callback, void *user), (stream, mode, graph, callback, user))
+TWIN(cuStreamBeginCaptureToCig, ptsz, cuStreamBeginCaptureToCig, CAPTURE, (CUstream stream, void *params), (stream, params))
+TWIN(cuStreamEndCaptureToCig, ptsz, cuStreamEndCaptureToCig, CAPTURE, (CUstream stream), (stream))
 TWIN(cuStreamEndCapture, ptsz, cuStreamEndCapture, CAPTURE, (CUstream stream, CUgraph *graph), (stream, graph))
 
 /* streams */
@@ -133,6 +136,8 @@ TWIN(cuMemcpy2DUnaligned_v2, ptds, cuMemcpy2DUnaligned, COPY, (const CUDA_MEMCPY
 TWIN(cuMemcpy2DAsync_v2, ptsz, cuMemcpy2DAsync, COPY, (const CUDA_MEMCPY2D *copy, CUstream stream), (copy, stream))
 TWIN(cuMemcpy3D_v2, ptds, cuMemcpy3D, COPY, (const CUDA_MEMCPY3D *copy), (copy))
 TWIN(cuMemcpy3DAsync_v2, ptsz, cuMemcpy3DAsync, COPY, (const CUDA_MEMCPY3D *copy, CUstream stream), (copy, stream))
+TWIN(cuMemcpyBatchAsync, ptsz, cuMemcpyBatchAsync, COPY, (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, void *attrs, size_t *indexes, size_t kinds, size_t *failed, CUstream stream), (dsts, srcs, sizes, count, attrs, indexes, kinds, failed, stream))
+TWIN(cuMemcpyBatchAsync_v2, ptsz, cuMemcpyBatchAsync_v2, COPY, (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, void *attrs, size_t *indexes, size_t kinds, CUstream stream), (dsts, srcs, sizes, count, attrs, indexes, kinds, stream))
 TWIN(cuMemsetD8_v2, ptds, cuMemsetD8, COPY, (CUdeviceptr dst, unsigned char value, size_t count), (dst, value, count))
 TWIN(cuMemsetD16_v2, ptds, cuMemsetD16, COPY, (CUdeviceptr dst, unsigned short value, size_t count), (dst, value, count))
 TWIN(cuMemsetD32_v2, ptds, cuMemsetD32, COPY, (CUdeviceptr dst, unsigned value, size_t count), (dst, value, count))

@@ -84,7 +84,8 @@ type Grant struct {
 	LeaseKind   uint32
 	UntilNs     uint64
 	HeartbeatNs uint64
-	_           [40]byte
+	ComingNs    uint64
+	_           [32]byte
 }
 
 // Slot is what one process says of itself.
@@ -150,8 +151,8 @@ const (
 // Type says what a message is about.
 type Type uint32
 
-// The messages: Hello, Want, Closing and Drained come from a process, Welcome
-// and Refused from the agent.
+// The messages: Hello, Want, Closing, Drained and Short come from a process,
+// Welcome and Refused from the agent.
 const (
 	Hello Type = iota + 1
 	Welcome
@@ -159,6 +160,7 @@ const (
 	Want
 	Closing
 	Drained
+	Short
 )
 
 // Refusal is the reason of a Refused message, in its A.

@@ -98,7 +98,10 @@ struct aipub_grant {
   uint32_t lease_kind;
   uint64_t until_ns; /* 0: no lease */
   uint64_t heartbeat_ns;
-  uint8_t pad1[320 - 280];
+  /* Until then memory within the guarantee is on its way back from borrowers: an
+   * allocation of this slice that the driver refused is worth another try. */
+  uint64_t coming_ns;
+  uint8_t pad1[320 - 288];
 };
 
 /* One process. Written by that process; the agent clears it when the process is
@@ -170,6 +173,8 @@ enum {
   AIPUB_CLOSING = 5, /* H: turn; the gate is shut; a = when the work in flight will be done */
   AIPUB_DRAINED = 6, /* H: turn; nothing of this process is in flight under it;
                         a = its GPU time under this lease in ns, b = 1 when work waits */
+  AIPUB_SHORT = 7,   /* H: a = bytes that the driver refused, within the guarantee, and that
+                        are waited for; said again every second or sooner; 0: no longer */
 };
 
 enum {
@@ -193,6 +198,7 @@ AIPUB_AT(struct aipub_grant, memory_bytes, 176);
 AIPUB_AT(struct aipub_grant, stale_ns, 216);
 AIPUB_AT(struct aipub_grant, turn, 256);
 AIPUB_AT(struct aipub_grant, until_ns, 264);
+AIPUB_AT(struct aipub_grant, coming_ns, 280);
 AIPUB_AT(struct aipub_slot, committed_bytes, 64);
 AIPUB_AT(struct aipub_slot, launches, 128);
 AIPUB_AT(struct aipub_page, slot, 4096);

@@ -39,7 +39,7 @@ var constants = map[string]uint64{
 	"AIPUB_RECLAIM_NONE": uint64(ReclaimNone), "AIPUB_RECLAIM_REFUSE": uint64(ReclaimRefuse),
 	"AIPUB_RECLAIM_TRIM": uint64(ReclaimTrim), "AIPUB_RECLAIM_DEMOTE": uint64(ReclaimDemote),
 	"AIPUB_HELLO": uint64(Hello), "AIPUB_WELCOME": uint64(Welcome), "AIPUB_REFUSED": uint64(Refused),
-	"AIPUB_WANT": uint64(Want), "AIPUB_CLOSING": uint64(Closing), "AIPUB_DRAINED": uint64(Drained),
+	"AIPUB_WANT": uint64(Want), "AIPUB_CLOSING": uint64(Closing), "AIPUB_DRAINED": uint64(Drained), "AIPUB_SHORT": uint64(Short),
 	"AIPUB_REFUSED_LAYOUT": uint64(RefusedLayout), "AIPUB_REFUSED_IDENTITY": uint64(RefusedIdentity), "AIPUB_REFUSED_FULL": uint64(RefusedFull),
 	"AIPUB_PROBLEM_EXPORT_TABLE": uint64(ProblemExportTable), "AIPUB_PROBLEM_TOOL": uint64(ProblemTool), "AIPUB_PROBLEM_UNGATED": uint64(ProblemUngated),
 }

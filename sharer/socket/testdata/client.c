@@ -199,6 +199,7 @@ static void step(const char *verb, long a, long b) {
   else if (IS("idle")) store(&slot->busy_turn, 0);
   else if (IS("waiting")) store(&slot->waiting, (uint32_t)a);
   else if (IS("commit")) store(&slot->committed_bytes, (uint64_t)a);
+  else if (IS("short")) rc = tell(AIPUB_SHORT, 0, (uint64_t)a, 0);
   else if (IS("closing")) rc = tell(AIPUB_CLOSING, load(&slot->busy_turn), now() + (uint64_t)a * 1000, 0);
   else if (IS("drained")) rc = tell(AIPUB_DRAINED, load(&grant->turn), (uint64_t)b * 1000, (uint64_t)a);
   else if (IS("exec")) {

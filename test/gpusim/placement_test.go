@@ -155,3 +155,24 @@ func TestTenantOfLostGPU(t *testing.T) {
 		t.Errorf("a program whose GPU is lost ended with %v, %q", err, stderr.String())
 	}
 }
+
+// TestRootHasCUDA: the driver root has the library of the machine's version,
+// and the program that uses it.
+func TestRootHasCUDA(t *testing.T) {
+	for version, description := range map[string]string{
+		"13.0": ThreeH200,
+		"12.4": strings.Replace(ThreeH200, "cuda-version = 13.0", "cuda-version = 12.4", 1),
+	} {
+		m := New(t, description)
+		root := m.InstallRoot()
+		library := filepath.Join(root, "usr/lib/x86_64-linux-gnu/libcuda.so.1")
+		if symbolsOf(t, library) != symbolsOf(t, m.CUDALibraryPath(version)) {
+			t.Errorf("the root of a machine with CUDA %s has another library", version)
+		}
+		cmd := exec.Command(filepath.Join(root, "usr/bin/tenant"), "--seconds", "1", "--window-ms", "100")
+		cmd.Env = append(os.Environ(), "GPUSIM_DIR="+m.Dir(), "LD_LIBRARY_PATH="+filepath.Dir(library))
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "total ") {
+			t.Errorf("the tenant from the root of CUDA %s: %v\n%s", version, err, out)
+		}
+	}
+}

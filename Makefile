@@ -108,12 +108,16 @@ gpusim-test: ## the simulator's own C tests, under ASan and UBSan
 shim-test: gpusim-test ## the preloaded library on the simulated GPU: limits, crashes, every CUDA version's symbols
 	@$(MAKE) -C sharer/shim test
 
+.PHONY: old-glibc
+old-glibc: shim ## the preloaded library in the oldest Debian that the mirror serves, and with musl (root)
+	@test/oldglibc/run.sh
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	@test/fuzz.sh $(or $(FUZZTIME),20s)
 
 .PHONY: e2e
-e2e: node-up ## the whole flow on a real kube-apiserver, kubelet and containerd with simulated GPUs
+e2e: node-up old-glibc ## the whole flow on a real kube-apiserver, kubelet and containerd with simulated GPUs
 	KUBECONFIG="$$($(CLUSTER) kubeconfig)" go test -tags e2e -count=1 -timeout 40m -v ./test/e2e
 
 .PHONY: e2e-uninstall

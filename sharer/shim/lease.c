@@ -75,16 +75,26 @@ bool lease_open(struct gate_state *s, uint64_t now) {
     return s->open;
 }
 
+// renewed goes on under a new turn: the slice has the lease still, or again, and
+// what is in flight counts for it.
+static bool renewed(struct gate_state *s, uint32_t turn) {
+    STORE(s->leased->slot->busy_turn, turn);
+    if (LOAD(s->leased->grant->turn) != turn) return false;
+    s->turn = turn;
+    return true;
+}
+
 bool lease_lost(struct gate_state *s, uint64_t now) {
     uint32_t turn;
     uint64_t until;
     bool timetable;
     if (!s->open) return false;
-    if (may(s->leased, now, &turn, &until, &timetable) && turn == s->turn && timetable == s->by_timetable) {
+    if (may(s->leased, now, &turn, &until, &timetable) && timetable == s->by_timetable &&
+        (turn == s->turn || renewed(s, turn))) {
         s->close_at = until;
         return false;
     }
-    // A word that is changing just now is looked at again; a free slice has no turn.
+    // A free slice has no lease to lose; the words may be changing just now.
     if (is_free(s->leased)) return false;
     lease_shut(s);
     return true;

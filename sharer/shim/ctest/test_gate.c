@@ -84,6 +84,23 @@ static void expiry(void) {
     fake_end(&f);
 }
 
+// A new turn with the lease as it was: work goes on, under the new turn.
+static void renewal(void) {
+    char root[64];
+    begin(root);
+    pid_t pid = run(root, "", ARGS("launch", "plain", "200", "1000"));
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
+    f.generous = true;
+    fake_lease(&f, 10000 * MS);
+    for (int i = 0; i < 10000 && f.page->slot[0].busy_ns < 20 * MS; i++) usleep(1000);
+    unsigned before = fake_heard(&f, AIPUB_CLOSING);
+    uint32_t turn = __atomic_add_fetch(&f.grant->turn, 1, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < 10000 && f.page->slot[0].busy_turn != turn; i++) usleep(1000);
+    CHECK(f.page->slot[0].busy_turn == turn && fake_heard(&f, AIPUB_CLOSING) == before, "it did not stop for it");
+    CHECK(finish(pid) == 0);
+    fake_end(&f);
+}
+
 // While the agent is silent the slice has its part of every period.
 static void timetable(void) {
     char root[64];
@@ -213,6 +230,7 @@ void test_gate(void) {
     one_lease("ptsz");
     recall();
     expiry();
+    renewal();
     timetable();
     reconnect();
     served("capture");

@@ -229,11 +229,26 @@ void gate_leave_slow(struct ticket *t, int result) {
     errno = error;
 }
 
+// end_helpers is called before the driver takes itself apart: it was initialised,
+// and has registered its own end, before the first context.
+static void end_helpers(void) {
+    unsigned n;
+    struct device *d = slices_devices(&n);
+    for (unsigned i = 0; i < n; i++) {
+        if (!d[i].gate) continue;
+        lock_take(&d[i].gate->state->lock);
+        d[i].gate->state->over = true;
+        lock_give(&d[i].gate->state->lock);
+    }
+}
+
 void gate_use(struct device *d) {
     static struct lock once;
+    static bool registered;
     if (!d) return;
     gate_get_context = resolve_symbol("cuCtxGetCurrent");
     lock_take(&once);
+    if (!registered) registered = atexit(end_helpers) == 0;
     struct gate *g = d->gate ? NULL : calloc(1, sizeof *g);
     struct gate_state *s = g ? calloc(1, sizeof *s) : NULL;
     struct cost *costs = s ? calloc(COSTS, sizeof *costs) : NULL;

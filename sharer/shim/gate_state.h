@@ -74,6 +74,7 @@ struct gate_state {
     _Atomic uint32_t kick; // futex: the helper sleeps on it while there is nothing to do
     _Atomic bool rests;     // it does
     bool helper;
+    bool over; // the program is ending: no more calls of the driver
 };
 
 // marks.c: what is in flight.

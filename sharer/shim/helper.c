@@ -63,14 +63,19 @@ static void given_back(struct gate_state *s) {
 // is in flight, however long that takes.
 static void drain(struct gate_state *s) {
     struct slice *slice = s->leased;
-    while (gate_calls(s->gate)) pause_for(s, LOOK);
+    while (gate_calls(s->gate) && !s->over) pause_for(s, LOOK);
+    if (s->over) return;
     for (struct track *t = s->tracks; t; t = t->next)
         if (!t->owner) marks_tail(s, t);
     marks_harvest(s);
     uint64_t now = sys_now();
     agent_send(slice, AIPUB_CLOSING, s->turn, now + (uint64_t)marks_in_flight(s, now), 0);
     AIPUB_STEP(41);
-    for (; s->batches; marks_harvest(s)) pause_for(s, LOOK);
+    while (s->batches) {
+        pause_for(s, LOOK);
+        if (s->over) return;
+        marks_harvest(s);
+    }
     gate_count(s);
     given_back(s);
     if (slice->slot) STORE(slice->slot->busy_turn, 0);
@@ -122,6 +127,7 @@ static void *help(void *arg) {
     if (exchange) exchange(&mode);
     for (;;) {
         lock_take(&s->lock);
+        if (s->over) break;
         uint32_t kick = atomic_load(&s->kick);
         uint64_t rest = tend(s);
         const struct aipub_grant *g = s->open ? s->leased->grant : NULL;
@@ -131,6 +137,7 @@ static void *help(void *arg) {
         if (g) sys_futex_wait(&g->turn, turn, rest);
         else rest_until(s, kick, rest);
     }
+    lock_give(&s->lock);
     return NULL;
 }
 

@@ -100,6 +100,7 @@ int main(int argc, char **argv) {
     else if (strcmp(verb, "two") == 0) client_two();
     else if (strcmp(verb, "streams") == 0) client_streams();
     else if (strcmp(verb, "reclaim") == 0) client_reclaim();
+    else if (strcmp(verb, "twice") == 0) client_twice();
     else if (strcmp(verb, "try") == 0) client_try();
     else return 2;
     return failures ? 1 : 0;

@@ -56,6 +56,7 @@ void client_bench(void);
 void client_two(void);
 void client_streams(void);
 void client_try(void);
+void client_twice(void);
 void client_reclaim(void);
 
 #endif

@@ -223,6 +223,25 @@ void client_limits(void) {
     CHECK(my_slot()->refused > 0);
 }
 
+// Two slices of one GPU, 600 MiB each: the context takes 400 of one, and what does
+// not fit beside it comes from the other.
+void client_twice(void) {
+    CUdeviceptr large, small, more;
+    size_t available, total;
+    start();
+    OK(cuMemGetInfo_v2, &available, &total);
+    CHECK(total == 1200 * MIB && available == 800 * MIB, "total %zu, free %zu", total, available);
+    OK(cuMemAlloc_v2, &large, 500 * MIB);
+    OK(cuMemAlloc_v2, &small, 150 * MIB);
+    CHECK(CALL(cuMemAlloc_v2, &more, 150 * MIB) == CUDA_ERROR_OUT_OF_MEMORY);
+    OK(cuMemFree_v2, large);
+    OK(cuMemAlloc_v2, &more, 600 * MIB);
+    OK(cuMemFree_v2, more);
+    OK(cuMemFree_v2, small);
+    OK(cuMemGetInfo_v2, &available, &total);
+    CHECK(available == 800 * MIB, "free %zu", available);
+}
+
 void client_nulls(void) {
     static void *const none = NULL;
     start();

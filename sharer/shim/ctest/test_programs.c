@@ -17,11 +17,24 @@ int client(uint32_t flags, uint64_t memory, const char *cuda, const char *const 
     return code;
 }
 
+static void two_slices(void) {
+    static struct fake other;
+    char root[64];
+    fake_root(root);
+    fake_slice(&f, root, "a", AIPUB_HAS_MEMORY, 600 * MIB);
+    fake_slice(&other, root, "b", AIPUB_HAS_MEMORY, 600 * MIB);
+    CHECK(finish(run(root, "", ARGS("twice"))) == 0);
+    CHECK(f.page->slot[0].owner && other.page->slot[0].owner);
+    fake_end(&f);
+    fake_end(&other);
+}
+
 void test_memory(void) {
     CHECK(client(AIPUB_HAS_MEMORY, 8192 * MIB, "", ARGS("memory")) == 0);
     CHECK(client(AIPUB_HAS_MEMORY, 1024 * MIB, "", ARGS("limits")) == 0);
     CHECK(client(AIPUB_HAS_MEMORY, 8192 * MIB, "", ARGS("nulls")) == 0);
     CHECK(client(AIPUB_HAS_MEMORY, 8192 * MIB, "", ARGS("fork")) == 0);
+    two_slices();
 }
 
 void test_resolve(void) {

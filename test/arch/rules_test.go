@@ -36,6 +36,7 @@ var rows = map[string]row{
 	"sharer/sim":           {floor: 1, imports: []string{"sharer"}},
 	"sharer/wire":          {floor: 1},
 	"sharer/memory":        {floor: 1, imports: []string{"gpu", "sharer"}},
+	"sharer/checkpoint":    {floor: 1},
 	"sharer/socket":        {floor: 1, imports: []string{"gpu", "sharer", "sharer/wire"}},
 	"sharer/attach":        {floor: 1, imports: []string{"gpu", "sharer"}},
 	"sharer/fence":         {floor: 1},

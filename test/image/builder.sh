@@ -68,6 +68,8 @@ build)
 	echo "building libaipub for linux/$GOARCH"
 	make -s -C sharer/shim CC="${CC:-cc}" OUT=/tmp/shim
 	cp "$(cat /tmp/shim/path)" "$lib/"
+	echo "building aipub-checkpoint for linux/$GOARCH"
+	make -s -C sharer/checkpoint/tool CC="${CC:-cc}" CFLAGS="-O2 -s" OUT="$lib"
 	;;
 *)
 	echo "step $step: use prepare or build" >&2

@@ -55,6 +55,29 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
     return give_int(device, ordinal);
 }
 
+// The GPU's name is GPU-00010203-0405-0607-0809-0a0b0c0d0e0f, so that a library that
+// has something to do with one GPU finds it here.
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev) {
+    noop_calls++;
+    for (int i = 0; i < 16; i++) uuid->bytes[i] = (char)i;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev) {
+    return cuDeviceGetUuid(uuid, dev);
+}
+
+// Whatever lies between two events took a microsecond.
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end) {
+    noop_calls++;
+    *ms = 0.001f;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end) {
+    return cuEventElapsedTime(ms, start, end);
+}
+
 CUresult cuCtxGetDevice(CUdevice *dev) {
     return give_int(dev, 0);
 }

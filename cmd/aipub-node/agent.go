@@ -43,7 +43,8 @@ type agent struct {
 	events    events
 	findings  []attach.Finding // of the last audit
 	recent    recent
-	fences    map[string][]api.Fence // by GPU
+	climbs    map[gpu.SliceID]api.Finding // slices that are asked for memory on loan
+	fences    map[string][]api.Fence      // by GPU
 }
 
 // told is what the last apply found, for the NodePartition.

@@ -76,7 +76,7 @@ func (a *agent) containers(view socket.View, proc *attach.Proc) []fence.Containe
 		var c fence.Container
 		for _, id := range t.Slices {
 			v := bySlice[id]
-			c.Shares = append(c.Shares, fence.Share{PCIBusID: address[v.GPU], Bytes: v.MemoryBytes})
+			c.Shares = append(c.Shares, fence.Share{PCIBusID: address[v.GPU], Bytes: max(v.MemoryBytes, v.MaxMemoryBytes)})
 			for _, p := range v.Processes {
 				if c.Cgroup == "" {
 					c.Cgroup = a.cgroupOf(proc, attach.ProcessID{PID: p.HostPID, Start: p.StartTime})

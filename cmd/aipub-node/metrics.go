@@ -25,6 +25,7 @@ type metrics struct {
 	observations  *prometheus.HistogramVec
 	steps         *prometheus.HistogramVec
 	applies       *prometheus.CounterVec
+	memorySteps   *prometheus.CounterVec
 }
 
 var (
@@ -50,7 +51,8 @@ func newMetrics() *metrics {
 		steps:         histogram("aipub_partition_step_seconds", "Time of one change to the hardware, by kind and result.", slow, "kind", "result"),
 		applies:       counter("aipub_partition_applies_total", "Attempts to make the node what its policy says, by reason (Applied when it is).", "reason"),
 	}
-	m.registry.MustRegister(m.registrations, m.allocations, m.refusals, m.listUpdates, m.streams, m.observations, m.steps, m.applies,
+	m.memorySteps = counter("aipub_memory_steps_total", "Steps by which device memory beyond a guarantee was taken back or lent again, by kind and reason.", "kind", "reason")
+	m.registry.MustRegister(m.registrations, m.allocations, m.refusals, m.listUpdates, m.streams, m.observations, m.steps, m.applies, m.memorySteps,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "aipub_node_build_info", Help: "Always 1; the version is a label.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)

@@ -107,7 +107,7 @@ func heldBlocks(snap gpu.Snapshot, pods []gpu.Pod) []attach.Slice {
 			continue
 		}
 		all = append(all, attach.Slice{
-			ID: st.Slice.ID, GPU: st.Slice.GPUs[0], MemoryBytes: uint64(st.Slice.Block.MemoryBytes),
+			ID: st.Slice.ID, GPU: st.Slice.GPUs[0], MemoryBytes: uint64(max(st.Slice.Block.MemoryBytes, st.Slice.Block.MaxMemoryBytes)),
 			Holder: attach.Container{PodUID: uid(st.Holder)},
 		})
 	}

@@ -90,6 +90,9 @@ func (a *agent) describeShares(all []api.NodeSlice) {
 			Reason: string(f.Reason), PID: int32(f.Process.PID), Message: f.Message, Since: metav1.NewTime(since),
 		})
 	}
+	for id, f := range a.climbs {
+		findings[string(id)] = append(findings[string(id)], f)
+	}
 	a.mu.Unlock()
 	for i := range all {
 		if all[i].BlockPercent > 0 && all[i].Holder != nil {

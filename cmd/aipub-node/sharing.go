@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -29,8 +30,9 @@ type sharing struct {
 	builds  []string // the libraries that containers may have loaded
 
 	mu       sync.Mutex
-	contexts map[string]uint64 // bytes of one context, by GPU, as measured
-	standard uint64            // where nothing was measured
+	contexts map[string]uint64                // bytes of one context, by GPU, as measured
+	standard uint64                           // where nothing was measured
+	allowed  map[gpu.SliceID]socket.Allowance // what lendMemory says
 }
 
 // openSharing puts the limiter's files where containers find them.
@@ -77,7 +79,13 @@ func (s *sharing) hold(snap gpu.Snapshot) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.server.Set(shares(snap, s.contextBytes)); err != nil {
+	all := shares(snap, s.contextBytes)
+	for i := range all {
+		if now, ok := s.allowed[all[i].ID]; ok && all[i].MaxMemoryBytes > all[i].GuaranteedBytes {
+			all[i].MemoryBytes, all[i].Reclaim = now.MemoryBytes, now.Reclaim
+		}
+	}
+	if err := s.server.Set(all); err != nil {
 		return fmt.Errorf("set shares: %w", err)
 	}
 	return nil
@@ -115,6 +123,21 @@ func (s *sharing) learn(contexts map[string]uint64) (news bool) {
 	return news
 }
 
+// allow changes what slices may do with memory, as far as it is news. Those that
+// are not named have their guarantee.
+func (s *sharing) allow(now map[gpu.SliceID]socket.Allowance) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for id, a := range now {
+		if s.allowed[id] != a {
+			errs = append(errs, s.server.SetMemory(id, a))
+		}
+	}
+	s.allowed = now
+	return errors.Join(errs...)
+}
+
 // since is how long ago t was.
 func (s *sharing) since(t sharer.Instant) time.Duration { return socket.MonotonicNow().Sub(t) }
 
@@ -136,7 +159,7 @@ func shares(snap gpu.Snapshot, contextBytes func(gpu string) uint64) []socket.Sl
 		all = append(all, socket.Slice{
 			ID: st.Slice.ID, GPU: st.Slice.GPUs[0], Tenant: tenantOf(st),
 			Permille: b.Percent * 10, MaxPermille: b.MaxPercent * 10, Lend: b.Lend, Borrow: b.Borrow,
-			MemoryBytes: uint64(b.MemoryBytes), GuaranteedBytes: uint64(b.MemoryBytes),
+			MemoryBytes: uint64(b.MemoryBytes), GuaranteedBytes: uint64(b.MemoryBytes), MaxMemoryBytes: uint64(b.MaxMemoryBytes),
 			ContextBytes: contextBytes(st.Slice.GPUs[0]),
 		})
 	}

@@ -30,7 +30,7 @@ func TestWhoIsShortIsSeen(t *testing.T) {
 func TestAnAllowanceChangesNothingElse(t *testing.T) {
 	r := newRig(t)
 	s := block("a", 500)
-	s.Revocable = true
+	s.MaxMemoryBytes = 8 << 30
 	r.set(s)
 	before := r.grant("a")
 	coming := socket.MonotonicNow().Add(time.Second)

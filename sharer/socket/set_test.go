@@ -69,7 +69,7 @@ func TestLimitsChange(t *testing.T) {
 	}
 	s.Permille, s.MaxPermille, s.Lend, s.Borrow = 200, 0, false, false
 	s.MemoryBytes, s.GuaranteedBytes, s.Reclaim, s.ContextBytes = 5<<30, 1<<30, wire.ReclaimTrim, 7<<20
-	s.Revocable = true
+	s.MaxMemoryBytes = 8 << 30
 	r.set(s, block("b", 500))
 	g := r.grant("a")
 	if g.Turn == turn {

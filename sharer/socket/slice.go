@@ -35,8 +35,9 @@ type Slice struct {
 	MemoryBytes uint64
 	// GuaranteedBytes of it are never asked back.
 	GuaranteedBytes uint64
-	// Revocable says that MemoryBytes may be above GuaranteedBytes, and fall.
-	Revocable bool
+	// MaxMemoryBytes is the most that MemoryBytes is ever to be; above
+	// GuaranteedBytes the difference is revocable, and MemoryBytes may fall.
+	MaxMemoryBytes uint64
 	// ContextBytes is what one context costs on this GPU and driver.
 	ContextBytes uint64
 	// Reclaim is what the processes are asked to do about revocable memory.
@@ -86,7 +87,7 @@ func (s Slice) flags() uint32 {
 		wire.HasCompute: s.Permille > 0,
 		wire.Lend:       s.Lend,
 		wire.Borrow:     s.Borrow,
-		wire.Revocable:  s.Revocable,
+		wire.Revocable:  s.MaxMemoryBytes > s.GuaranteedBytes,
 	} {
 		if set {
 			f |= flag

@@ -222,6 +222,24 @@ func TestAnImagesOwnPreloadListStays(t *testing.T) {
 	}
 }
 
+// TestARestrictedPodIsLimitedToo runs what the Pod Security level restricted
+// demands: no root, a read-only root file system, no capabilities.
+func TestARestrictedPodIsLimitedToo(t *testing.T) {
+	p := busy("restricted", "small")
+	yes, no, user := true, false, int64(4711)
+	p.Spec.SecurityContext = &corev1.PodSecurityContext{
+		RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{
+		ReadOnlyRootFilesystem: &yes, AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+	start(t, p)
+	attached(t, "restricted")
+	if out := execIn(t, "restricted", "echo x > /run/aipub/slices/*/grant; echo $?"); strings.HasSuffix(strings.TrimSpace(out), "0") {
+		t.Errorf("the container can write its own limits: %s", out)
+	}
+}
+
 func TestMuslIsRefusedWithASentence(t *testing.T) {
 	start(t, program("musl", "small", "aipub.test/musl:1", "tenant"))
 	eventually(t, time.Minute, "the reason is told", func(context.Context) error {

@@ -29,7 +29,7 @@ static uint64_t by_timetable(const struct aipub_grant *g, uint64_t now, uint64_t
 }
 
 static bool is_free(const struct slice *s) {
-    return !(LOAD(s->grant->flags) & AIPUB_HAS_COMPUTE) || (LOAD(s->slot->problems) & AIPUB_PROBLEM_TOOL);
+    return !(LOAD(s->grant->flags) & AIPUB_HAS_COMPUTE);
 }
 
 // may says whether the slice may work now, under which turn and until when.

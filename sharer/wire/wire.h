@@ -147,7 +147,7 @@ struct aipub_slot {
 /* aipub_slot.problems */
 enum {
   AIPUB_PROBLEM_EXPORT_TABLE = 1u << 0, /* cuGetExportTable was used */
-  AIPUB_PROBLEM_TOOL = 1u << 1,         /* a profiler or sanitizer is attached; launches are not held back */
+  AIPUB_PROBLEM_TOOL = 1u << 1,         /* a profiler or sanitizer is attached; its times include waits for a lease */
   AIPUB_PROBLEM_UNGATED = 1u << 2,      /* device-side launches, which cannot be held back */
 };
 

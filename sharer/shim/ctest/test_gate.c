@@ -197,15 +197,19 @@ static void killed_everywhere(void) {
     fake_end(&f);
 }
 
-// A profiler replays kernels: it is not held back, and the agent is told.
+// A profiler opens no gate, and the agent is told of it.
 static void profiled(void) {
     char root[64];
     begin(root);
     setenv("CUDA_INJECTION64_PATH", "/some/profiler.so", 1);
-    CHECK(finish(run(root, "", ARGS("launch", "plain", "5", "100"))) == 0);
+    pid_t pid = run(root, "", ARGS("launch", "plain", "5", "100"));
     unsetenv("CUDA_INJECTION64_PATH");
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
     CHECK(f.page->slot[0].problems & AIPUB_PROBLEM_TOOL);
-    CHECK(f.page->slot[0].waits == 0 && fake_heard(&f, AIPUB_WANT) == 0);
+    CHECK(f.page->slot[0].waiting == 1 && f.page->slot[0].busy_ns == 0, "nothing runs without a lease");
+    fake_lease(&f, 10000 * MS);
+    CHECK(finish(pid) == 0);
+    CHECK(f.page->slot[0].waits == 1);
     fake_end(&f);
 }
 

@@ -155,4 +155,4 @@ cluster-down: ## stop all that cluster-up, node-up and demo started
 
 .PHONY: clean
 clean: ## remove what was built in the tree (the cache stays: rm -r $AIPUB_CACHE)
-	rm -rf $(BIN) test/gpusim/build sharer/shim/build test/bench/out
+	rm -rf $(BIN) test/gpusim/build sharer/shim/build test/bench/shim/build test/bench/out

@@ -66,6 +66,14 @@ if any node.allocate_p99_ms node.list_update_p99_ms node.reregister_fake_s; then
 if any sharer.share_error_1s sharer.share_error_10s sharer.reclaim_p50_ms sharer.reclaim_p99_ms sharer.harvest_percent sharer.owner_slowdown_percent; then
 	bench sharer ./test/bench/sharer
 fi
+shim=("Overhead sharer.launch_overhead_ns sharer.alloc_overhead_us" "InitStorm sharer.init_storm_added_p99_ms sharer.init_storm_added_last_ms"
+	"MemoryOverrun sharer.memory_overrun_bytes" "KillRecovery sharer.kill_recovery_s" "UnattachedFound sharer.unattached_found_s"
+	"ABICoverage sharer.abi_coverage_percent")
+for s in "${shim[@]}"; do
+	read -r name figures <<<"$s"
+	# shellcheck disable=SC2086
+	if any $figures; then bench "shim$name" ./test/bench/shim -bench "$name\$"; fi
+done
 real=(sharer.real_share_error_1s sharer.real_share_error_10s sharer.real_share_of_target sharer.real_reclaim_p50_ms sharer.real_reclaim_p99_ms
 	sharer.real_harvest_percent sharer.real_memory_overrun_bytes)
 if any "${real[@]}"; then

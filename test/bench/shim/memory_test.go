@@ -5,7 +5,6 @@ package shim
 import (
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -43,8 +42,7 @@ func BenchmarkMemoryOverrun(b *testing.B) {
 // GPU would hold, call by call.
 func (r *rig) race() (overrun float64, line string) {
 	r.b.Helper()
-	r.build("build/unit")
-	cmd := exec.Command(filepath.Join(repo, "sharer/shim/build/unit"))
+	cmd := exec.Command(r.build("unit")) //nolint:gosec // our own test
 	cmd.Env = append(cmd.Environ(), "RACES=1000000", "ASAN_OPTIONS=detect_leaks=0")
 	out, err := cmd.Output()
 	if err != nil {

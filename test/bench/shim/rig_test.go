@@ -83,23 +83,28 @@ func (r *rig) compile(out string, args ...string) {
 	}
 }
 
-// build builds targets of the library's Makefile.
-func (r *rig) build(targets ...string) {
+// build builds targets of the library's Makefile in a folder of our own, and gives
+// the first one's path.
+func (r *rig) build(targets ...string) string {
 	r.b.Helper()
-	if text, err := exec.Command("make", append([]string{"-s", "-C", filepath.Join(repo, "sharer/shim")}, targets...)...).CombinedOutput(); err != nil { //nolint:gosec // our own Makefile
+	out, err := filepath.Abs("build")
+	r.must(err)
+	args := []string{"-s", "-C", filepath.Join(repo, "sharer/shim"), "OUT=" + out}
+	for i, t := range targets {
+		targets[i] = filepath.Join(out, t)
+	}
+	if text, err := exec.Command("make", append(args, targets...)...).CombinedOutput(); err != nil { //nolint:gosec // our own Makefile
 		r.b.Fatalf("make %s: %v\n%s", strings.Join(targets, " "), err, text)
 	}
+	return targets[0]
 }
 
 // preloaded builds the library and gives its path.
 func (r *rig) preloaded() string {
 	r.b.Helper()
-	r.build("all")
-	name, err := os.ReadFile(filepath.Join(repo, "sharer/shim/build/path"))
+	path, err := os.ReadFile(r.build("path"))
 	r.must(err)
-	path, err := filepath.Abs(filepath.Join(repo, "sharer/shim", strings.TrimSpace(string(name))))
-	r.must(err)
-	return path
+	return strings.TrimSpace(string(path))
 }
 
 // command is a program with the slices and the library, as in a container; an empty

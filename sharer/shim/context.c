@@ -50,7 +50,7 @@ int on_cuCtxCreate(fn_cuCtxCreate_v2 real, CUcontext *ctx, unsigned flags, CUdev
     if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (!ctx || !begin(&p, dev)) return real(ctx, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(ctx, flags, dev);
+    int result = PLAN_CALL(&p, real(ctx, flags, dev));
     return made(&p, result, (uintptr_t)*ctx);
 }
 
@@ -59,7 +59,7 @@ int on_cuCtxCreate_v3(fn_cuCtxCreate_v3 real, CUcontext *ctx, void *affinity, in
     if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (!ctx || !begin(&p, dev)) return real(ctx, affinity, count, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(ctx, affinity, count, flags, dev);
+    int result = PLAN_CALL(&p, real(ctx, affinity, count, flags, dev));
     return made(&p, result, (uintptr_t)*ctx);
 }
 
@@ -68,7 +68,7 @@ int on_cuCtxCreate_v4(fn_cuCtxCreate_v4 real, CUcontext *ctx, void *params, unsi
     if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (!ctx || !begin(&p, dev)) return real(ctx, params, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(ctx, params, flags, dev);
+    int result = PLAN_CALL(&p, real(ctx, params, flags, dev));
     return made(&p, result, (uintptr_t)*ctx);
 }
 
@@ -104,7 +104,7 @@ int on_cuDevicePrimaryCtxRetain(fn_cuDevicePrimaryCtxRetain real, CUcontext *ctx
     if (!ctx || dev < 0 || dev >= MAX_DEVICES || !begin(&p, dev)) return real(ctx, dev);
     lock_take(&primary_lock);
     bool first = !is_active(dev), room = !first || reserve(&p);
-    int result = room ? real(ctx, dev) : CUDA_ERROR_OUT_OF_MEMORY;
+    int result = room ? PLAN_CALL(&p, real(ctx, dev)) : CUDA_ERROR_OUT_OF_MEMORY;
     if (first && room) made(&p, result, primary_key(dev));
     if (result == CUDA_SUCCESS) primary[dev].context = *ctx, primary[dev].retained++;
     lock_give(&primary_lock);
@@ -139,7 +139,7 @@ int on_cuGreenCtxCreate(fn_cuGreenCtxCreate real, CUgreenCtx *green, void *desc,
     if (!green || !begin(&p, dev)) return real(green, desc, dev, flags);
     lock_take(&primary_lock);
     bool first = !is_active(dev), room = !first || reserve(&p);
-    int result = room ? real(green, desc, dev, flags) : CUDA_ERROR_OUT_OF_MEMORY;
+    int result = room ? PLAN_CALL(&p, real(green, desc, dev, flags)) : CUDA_ERROR_OUT_OF_MEMORY;
     if (first && room) made(&p, result, primary_key(dev));
     lock_give(&primary_lock);
     return result;

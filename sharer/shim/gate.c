@@ -262,6 +262,14 @@ void gate_use(struct device *d) {
     lock_give(&once);
 }
 
+void gate_tell(struct device *d, struct slice *s, uint32_t type, uint64_t a) {
+    gate_use(d);
+    if (!d->gate) return;
+    lock_take(&d->gate->state->lock);
+    agent_send(s, type, 0, a, 0);
+    lock_give(&d->gate->state->lock);
+}
+
 void gate_contexts(int count, struct device *d) {
     atomic_store(&gate_only, count == 1 && d ? d->gate : NULL);
     atomic_fetch_add(&gate_generation, 1);

@@ -152,6 +152,9 @@ static inline void gate_leave(struct ticket *t, int result) {
 // gate_use prepares a GPU's gate and starts its helper; for the first context.
 void gate_use(struct device *d);
 
+// gate_tell sends the slice's agent a message that no lease is behind.
+void gate_tell(struct device *d, struct slice *s, uint32_t type, uint64_t a);
+
 // gate_contexts is told how many contexts there are, and the GPU of a new one.
 void gate_contexts(int count, struct device *d);
 

@@ -12,11 +12,6 @@ static bool consistent(const struct aipub_grant *g, uint32_t *turn, uint64_t *un
     return LOAD(g->turn) == *turn;
 }
 
-static bool is_silent(const struct aipub_grant *g, uint64_t now) {
-    uint64_t beat = LOAD(g->heartbeat_ns);
-    return now > beat && now - beat > LOAD(g->stale_ns);
-}
-
 // by_timetable returns when the slice's time in this period ends, 0: it is not now;
 // *next is when it begins the next time, 0: never.
 static uint64_t by_timetable(const struct aipub_grant *g, uint64_t now, uint64_t *next) {
@@ -35,7 +30,7 @@ static bool is_free(const struct slice *s) {
 // may says whether the slice may work now, under which turn and until when.
 static bool may(const struct slice *s, uint64_t now, uint32_t *turn, uint64_t *until, bool *timetable) {
     uint64_t next;
-    *timetable = is_silent(s->grant, now);
+    *timetable = slices_silent(s->grant, now);
     if (!consistent(s->grant, turn, until)) return false;
     if (is_free(s)) *until = UINT64_MAX;
     else if (*timetable) *until = by_timetable(s->grant, now, &next);

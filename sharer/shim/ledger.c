@@ -36,6 +36,13 @@ struct sums ledger_sums(const struct slice *s) {
     return sum;
 }
 
+// limit_of is the most that the slice may have. What it borrows is taken back by
+// the agent: while that is silent, nothing more is borrowed.
+static uint64_t limit_of(const struct aipub_grant *g) {
+    bool borrows = LOAD(g->flags) & AIPUB_REVOCABLE;
+    return borrows && slices_silent(g, sys_now()) ? LOAD(g->guaranteed_bytes) : LOAD(g->memory_bytes);
+}
+
 enum verdict { GRANTED, FULL, CONTENDED };
 
 static enum verdict announce(struct slice *s, uint64_t bytes) {
@@ -44,7 +51,7 @@ static enum verdict announce(struct slice *s, uint64_t bytes) {
     ADD(s->slot->pending_bytes, bytes);
     AIPUB_STEP(11);
     if (!(LOAD(s->grant->flags) & AIPUB_HAS_MEMORY)) return GRANTED;
-    uint64_t limit = LOAD(s->grant->memory_bytes);
+    uint64_t limit = limit_of(s->grant);
     struct sums sum = ledger_sums(s);
     if (plus(sum.settled, sum.pending) <= limit) return GRANTED;
     minus(&s->slot->pending_bytes, bytes);

@@ -11,7 +11,7 @@ int on_cuMemAlloc(fn_cuMemAlloc_v2 real, CUdeviceptr *ptr, size_t bytes) {
     struct plan p;
     if (!ptr || bytes == 0 || !plan_begin(&p)) return real(ptr, bytes);
     if (!plan_take(&p, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(ptr, bytes);
+    int result = PLAN_CALL(&p, real(ptr, bytes));
     return plan_end(&p, result, KIND_MEMORY, *ptr, ACCOUNT_MEMORY);
 }
 
@@ -19,7 +19,7 @@ int on_cuMemAlloc_v1(fn_cuMemAlloc real, unsigned *ptr, unsigned bytes) {
     struct plan p;
     if (!ptr || bytes == 0 || !plan_begin(&p)) return real(ptr, bytes);
     if (!plan_take(&p, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(ptr, bytes);
+    int result = PLAN_CALL(&p, real(ptr, bytes));
     return plan_end(&p, result, KIND_MEMORY, *ptr, ACCOUNT_MEMORY);
 }
 
@@ -28,7 +28,7 @@ int on_cuMemAllocPitch(fn_cuMemAllocPitch_v2 real, CUdeviceptr *ptr, size_t *pit
     struct plan p;
     if (!ptr || !pitch || width == 0 || height == 0 || !plan_begin(&p)) return real(ptr, pitch, width, height, element);
     if (!plan_take(&p, sizes_pitched(width, height))) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(ptr, pitch, width, height, element);
+    int result = PLAN_CALL(&p, real(ptr, pitch, width, height, element));
     return plan_end(&p, result, KIND_MEMORY, *ptr, ACCOUNT_MEMORY);
 }
 
@@ -37,7 +37,7 @@ int on_cuMemAllocPitch_v1(fn_cuMemAllocPitch real, unsigned *ptr, unsigned *pitc
     struct plan p;
     if (!ptr || !pitch || width == 0 || height == 0 || !plan_begin(&p)) return real(ptr, pitch, width, height, element);
     if (!plan_take(&p, sizes_pitched(width, height))) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(ptr, pitch, width, height, element);
+    int result = PLAN_CALL(&p, real(ptr, pitch, width, height, element));
     return plan_end(&p, result, KIND_MEMORY, *ptr, ACCOUNT_MEMORY);
 }
 
@@ -46,7 +46,7 @@ int on_cuMemAllocManaged(fn_cuMemAllocManaged real, CUdeviceptr *ptr, size_t byt
     struct plan p;
     if (!ptr || bytes == 0 || !plan_begin(&p)) return real(ptr, bytes, flags);
     if (!plan_take(&p, bytes < SLAB_LIMIT ? SLAB_LIMIT : bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(ptr, bytes, flags);
+    int result = PLAN_CALL(&p, real(ptr, bytes, flags));
     return plan_end(&p, result, KIND_MEMORY, *ptr, ACCOUNT_MANAGED);
 }
 
@@ -73,7 +73,7 @@ int on_cuArrayCreate(fn_cuArrayCreate_v2 real, CUarray *array, const CUDA_ARRAY_
     struct plan p;
     if (!array || !d || !plan_begin(&p)) return real(array, d);
     if (!plan_take(&p, sizes_array(d->Width, d->Height, 0, d->Format, d->NumChannels))) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(array, d);
+    int result = PLAN_CALL(&p, real(array, d));
     return plan_end(&p, result, KIND_ARRAY, (uintptr_t)*array, ACCOUNT_MEMORY);
 }
 
@@ -83,7 +83,7 @@ int on_cuArrayCreate_v1(fn_cuArrayCreate real, CUarray *array, const unsigned *d
     struct plan p;
     if (!array || !d || !plan_begin(&p)) return real(array, d);
     if (!plan_take(&p, sizes_array(d[0], d[1], 0, (int)d[2], d[3]))) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(array, d);
+    int result = PLAN_CALL(&p, real(array, d));
     return plan_end(&p, result, KIND_ARRAY, (uintptr_t)*array, ACCOUNT_MEMORY);
 }
 
@@ -92,7 +92,7 @@ int on_cuArray3DCreate(fn_cuArray3DCreate_v2 real, CUarray *array, const CUDA_AR
     if (!array || !d || sizes_unbacked(d->Flags) || !plan_begin(&p)) return real(array, d);
     if (!plan_take(&p, sizes_array(d->Width, d->Height, d->Depth, d->Format, d->NumChannels)))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(array, d);
+    int result = PLAN_CALL(&p, real(array, d));
     return plan_end(&p, result, KIND_ARRAY, (uintptr_t)*array, ACCOUNT_MEMORY);
 }
 
@@ -100,7 +100,7 @@ int on_cuArray3DCreate_v1(fn_cuArray3DCreate real, CUarray *array, const unsigne
     struct plan p;
     if (!array || !d || sizes_unbacked(d[5]) || !plan_begin(&p)) return real(array, d);
     if (!plan_take(&p, sizes_array(d[0], d[1], d[2], (int)d[3], d[4]))) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(array, d);
+    int result = PLAN_CALL(&p, real(array, d));
     return plan_end(&p, result, KIND_ARRAY, (uintptr_t)*array, ACCOUNT_MEMORY);
 }
 
@@ -109,7 +109,7 @@ int on_cuMipmappedArrayCreate(fn_cuMipmappedArrayCreate real, CUmipmappedArray *
     struct plan p;
     if (!array || !d || sizes_unbacked(d->Flags) || !plan_begin(&p)) return real(array, d, levels);
     if (!plan_take(&p, sizes_mipmap(d, levels))) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(array, d, levels);
+    int result = PLAN_CALL(&p, real(array, d, levels));
     return plan_end(&p, result, KIND_MIPMAP, (uintptr_t)*array, ACCOUNT_MEMORY);
 }
 

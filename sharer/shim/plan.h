@@ -5,6 +5,7 @@
 #define AIPUB_PLAN_H
 
 #include "book.h"
+#include "short.h"
 #include "slabs.h"
 
 struct plan {
@@ -29,6 +30,19 @@ bool plan_reserve(struct plan *p, uint64_t bytes);
 // plan_end commits and enters the allocation into the book when it was made, and
 // cancels it when not. It returns result.
 int plan_end(struct plan *p, int result, enum kind kind, uint64_t key, enum account a);
+
+// PLAN_CALL asks the driver for what was reserved.
+#define PLAN_CALL(plan, call) SHORT_CALL((plan)->device, plan_slice(plan), plan_bytes(plan), call)
+
+// plan_slice and plan_bytes are what short_again is told: a small allocation may
+// need a whole slab.
+static inline struct slice *plan_slice(const struct plan *p) {
+    return p->charge.slice || !p->device || !p->slab ? p->charge.slice : p->device->slices[0];
+}
+
+static inline uint64_t plan_bytes(const struct plan *p) {
+    return p->slab ? SLAB_BYTES : p->bytes;
+}
 
 // plan_free calls what frees, then settles; a free that fails changes nothing.
 #define PLAN_FREE(kind, key, call)                                                                                     \

@@ -7,6 +7,7 @@
 #include "book.h"
 #include "capture.h"
 #include "rules.h"
+#include "short.h"
 
 // Pools grow in steps; 32 MiB is the largest that was seen.
 #define LARGEST_STEP (UINT64_C(32) << 20)
@@ -167,7 +168,8 @@ int on_cuMemAllocAsync(fn_cuMemAllocAsync real, bool per_thread, CUdeviceptr *pt
     struct draw w;
     if (!pool) return real(ptr, bytes, stream);
     if (!pools_draw(d, pool, bytes, &w)) return CUDA_ERROR_OUT_OF_MEMORY;
-    return drawn(&w, real(ptr, bytes, stream), ptr, stream, per_thread);
+    int result = SHORT_CALL(d, w.charge.slice, w.charge.bytes, real(ptr, bytes, stream));
+    return drawn(&w, result, ptr, stream, per_thread);
 }
 
 int on_cuMemAllocFromPoolAsync(fn_cuMemAllocFromPoolAsync real, bool per_thread, CUdeviceptr *ptr, size_t bytes,
@@ -176,7 +178,8 @@ int on_cuMemAllocFromPoolAsync(fn_cuMemAllocFromPoolAsync real, bool per_thread,
     struct draw w;
     if (!d) return real(ptr, bytes, pool, stream);
     if (!pools_draw(d, pool, bytes, &w)) return CUDA_ERROR_OUT_OF_MEMORY;
-    return drawn(&w, real(ptr, bytes, pool, stream), ptr, stream, per_thread);
+    int result = SHORT_CALL(d, w.charge.slice, w.charge.bytes, real(ptr, bytes, pool, stream));
+    return drawn(&w, result, ptr, stream, per_thread);
 }
 
 int on_cuMemFreeAsync(fn_cuMemFreeAsync real, bool per_thread, CUdeviceptr ptr, CUstream stream) {

@@ -42,6 +42,12 @@ struct device {
 #define ADD(word, value) __atomic_fetch_add(&(word), value, __ATOMIC_SEQ_CST)
 #define OR(word, value) __atomic_fetch_or(&(word), value, __ATOMIC_SEQ_CST)
 
+// slices_silent reports whether the agent has not been heard for too long.
+static inline bool slices_silent(const struct aipub_grant *g, uint64_t now) {
+    uint64_t beat = LOAD(g->heartbeat_ns);
+    return now > beat && now - beat > LOAD(g->stale_ns);
+}
+
 // slices_attach maps the slices and takes a slot in each, once for the process
 // and once more in a child after fork. It returns CUDA_SUCCESS, with or without
 // slices, or CUDA_ERROR_SYSTEM_NOT_READY when there are some that cannot be used.

@@ -13,7 +13,7 @@ int on_cuMemCreate(fn_cuMemCreate real, uint64_t *handle, size_t bytes, const CU
     struct plan p = {.device = ours ? slices_device(prop->location.id) : NULL};
     if (!p.device) return real(handle, bytes, prop, flags);
     if (!plan_reserve(&p, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-    int result = real(handle, bytes, prop, flags);
+    int result = PLAN_CALL(&p, real(handle, bytes, prop, flags));
     return plan_end(&p, result, KIND_PHYSICAL, *handle, ACCOUNT_MEMORY);
 }
 

@@ -26,6 +26,9 @@ type account struct {
 	new             bool
 }
 
+// has is what it has, and what is set aside for it.
+func (a *account) has() uint64 { return a.own + a.loan }
+
 // excess is what it is asked to give back.
 func (a *account) excess() uint64 { return a.loan - a.keep }
 
@@ -128,7 +131,7 @@ func (b *balance) parts() []uint64 {
 	room := make([]uint64, len(b.accounts))
 	for i, a := range b.accounts {
 		if a.borrows() && !a.away() {
-			room[i] = minus(a.Max, a.Used)
+			room[i] = minus(a.Max, a.has())
 		}
 	}
 	return level(minus(b.lendable(), b.loans()), room)

@@ -187,7 +187,7 @@ func (l *Ladder) limit(now sharer.Instant, b *balance, c cause) {
 		case c.reason != "":
 			want = min(before, a.Guaranteed+a.loan)
 		default:
-			want = min(a.Max, max(a.Guaranteed, (a.Used+parts[i])/granule*granule, a.Guaranteed+a.loan))
+			want = min(a.Max, max(a.Guaranteed, (a.has()+parts[i])/granule*granule, a.Guaranteed+a.loan))
 		}
 		switch {
 		case want < before:

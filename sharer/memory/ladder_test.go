@@ -94,6 +94,16 @@ func TestWhatNobodyUsesIsLent(t *testing.T) {
 	b.wantKinds()
 }
 
+func TestANewBorrowerMayBorrowAtOnce(t *testing.T) {
+	b := newBench(t)
+	b.now = b.now.Add(time.Hour)
+	b.sample.Slices = []Slice{borrower(20, 0)}
+	b.look(0)
+	if got := b.limit("borrower").Bytes; got != 99*gib {
+		t.Errorf("a borrower alone on the GPU may have %d GiB at once, want 99", got/gib)
+	}
+}
+
 func TestTwoBorrowersHaveEqualParts(t *testing.T) {
 	one, two := borrower(20, 20), borrower(10, 10)
 	two.ID, two.Max = "two", 15*gib

@@ -49,15 +49,17 @@ func shares(ctx context.Context) (map[string]sharer.TenantReport, sharer.Instant
 	if err := shared.List(ctx, &pods, client.InNamespace("aipub-system"), client.MatchingLabels{"app.kubernetes.io/component": "node"}); err != nil {
 		return nil, 0, err
 	}
-	for _, p := range pods.Items {
+	last := fmt.Errorf("no agent")
+	for _, p := range pods.Items { // one that ends and one that begins, for a moment
 		raw, err := shared.core.CoreV1().RESTClient().Get().Namespace(p.Namespace).Resource("pods").Name(p.Name + ":9402").
 			SubResource("proxy").Suffix(sharer.ReportPath).DoRaw(ctx)
-		if err != nil {
-			return nil, 0, err
-		}
 		var r sharer.Report
-		if err := json.Unmarshal(raw, &r); err != nil {
-			return nil, 0, err
+		if err == nil {
+			err = json.Unmarshal(raw, &r)
+		}
+		if err != nil {
+			last = err
+			continue
 		}
 		byPod := map[string]sharer.TenantReport{}
 		for _, t := range r.Tenants {
@@ -65,7 +67,7 @@ func shares(ctx context.Context) (map[string]sharer.TenantReport, sharer.Instant
 		}
 		return byPod, r.At, nil
 	}
-	return nil, 0, fmt.Errorf("no agent")
+	return nil, 0, last
 }
 
 // rates watches for a while and says what each pod had of the GPU meanwhile.

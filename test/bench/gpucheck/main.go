@@ -39,7 +39,6 @@ func main() {
 type setup struct {
 	library, tenant, nvml string
 	gpu                   int
-	window                time.Duration
 	measure               time.Duration
 	wakes                 int
 	figures               []string

@@ -38,6 +38,7 @@ func main() {
 // setup is the command line.
 type setup struct {
 	library, tenant, nvml string
+	torch                 string
 	gpu                   int
 	measure               time.Duration
 	wakes                 int
@@ -54,6 +55,7 @@ type check struct {
 
 var checks = []check{
 	{"share", []string{"sharer.real_share_error_1s", "sharer.real_share_error_10s", "sharer.real_share_of_target"}, measureShares},
+	{"torch", []string{"sharer.real_torch_share_error_1s"}, measureTorch},
 	{"reclaim", []string{"sharer.real_reclaim_p50_ms", "sharer.real_reclaim_p99_ms"}, measureReclaim},
 	{"harvest", []string{"sharer.real_harvest_percent", "sharer.real_overhead_percent"}, measureHarvest},
 	{"memory", []string{"sharer.real_memory_overrun_bytes"}, measureMemory},
@@ -70,6 +72,7 @@ func run(ctx context.Context, args []string) error {
 	f.IntVar(&s.gpu, "gpu", 0, "index of the GPU to use; nothing else should run on it")
 	f.DurationVar(&s.measure, "measure", 20*time.Second, "how long each share is measured, at least 10s")
 	f.IntVar(&s.wakes, "wakes", 300, "how many times an owner wakes up, for the reclaim figures")
+	f.StringVar(&s.torch, "torch", "test/bench/gpucheck/torch_tenant.py", "the PyTorch program; used where python3 has torch")
 	f.StringVar(&s.plot, "plot", "", "file for the record of two tenants, of which one pauses (SVG); without it no such run")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -4,8 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"time"
 )
 
@@ -70,6 +73,37 @@ func (m *machine) shareOf(ctx context.Context, seconds int, args []string) (e1, 
 	}
 	target := float64(part) / 1000
 	return shareErrors(one, other, target*100, 1), shareErrors(one, other, target*100, 10), mean.Seconds() / float64(seconds) / target, nil
+}
+
+// measureTorch does the same with two PyTorch programs, where PyTorch is.
+func measureTorch(ctx context.Context, m *machine) error {
+	if err := exec.CommandContext(ctx, "python3", "-c", "import torch; assert torch.cuda.is_available()").Run(); err != nil || m.simulated {
+		fmt.Fprintln(os.Stderr, "  not measured: python3 has no torch that sees a real GPU")
+		return nil
+	}
+	const part, seconds = 300, 20
+	if err := m.divide(share{name: "a", permille: part, lend: true, borrow: true}, share{name: "b", permille: 1000 - part, lend: true, borrow: true}); err != nil {
+		return err
+	}
+	var both []*tenant
+	for _, slice := range []string{"a", "b"} {
+		t, err := m.startProgram(ctx, slice, []string{"python3", m.setup.torch, strconv.Itoa(m.setup.gpu)})
+		if err != nil {
+			return errors.Join(err, endAll(both...))
+		}
+		both = append(both, t)
+	}
+	for _, t := range both {
+		if err := t.ready(ctx); err != nil {
+			return errors.Join(err, endAll(both...))
+		}
+	}
+	from := time.Now()
+	if err := errors.Join(wait(ctx, seconds*time.Second), endAll(both...)); err != nil {
+		return err
+	}
+	m.print("sharer.real_torch_share_error_1s", shareErrors(series(both[0].windows(), from, seconds), series(both[1].windows(), from, seconds), part/10, 1), "points")
+	return nil
 }
 
 // startBoth starts a tenant in slice a and one in slice b, and waits for both.

@@ -40,7 +40,11 @@ type line struct {
 
 // start runs a tenant within a slice; an empty slice means without the limiter.
 func (m *machine) start(ctx context.Context, slice string, args ...string) (*tenant, error) {
-	args = append([]string{m.setup.tenant, "--device", strconv.Itoa(m.setup.gpu)}, args...)
+	return m.startProgram(ctx, slice, append([]string{m.setup.tenant, "--device", strconv.Itoa(m.setup.gpu)}, args...))
+}
+
+// startProgram runs any program that prints a tenant's lines.
+func (m *machine) startProgram(ctx context.Context, slice string, args []string) (*tenant, error) {
 	env := os.Environ()
 	if slice != "" {
 		dir, err := m.view(slice)

@@ -83,20 +83,16 @@ func (r *rig) compile(out string, args ...string) {
 	}
 }
 
-// build builds targets of the library's Makefile in a folder of our own, and gives
-// the first one's path.
-func (r *rig) build(targets ...string) string {
+// build builds a target of the library's Makefile in a folder of our own.
+func (r *rig) build(target string) string {
 	r.b.Helper()
 	out, err := filepath.Abs("build")
 	r.must(err)
-	args := []string{"-s", "-C", filepath.Join(repo, "sharer/shim"), "OUT=" + out}
-	for i, t := range targets {
-		targets[i] = filepath.Join(out, t)
+	path := filepath.Join(out, target)
+	if text, err := exec.Command("make", "-s", "-C", filepath.Join(repo, "sharer/shim"), "OUT="+out, path).CombinedOutput(); err != nil { //nolint:gosec // our own Makefile
+		r.b.Fatalf("make %s: %v\n%s", target, err, text)
 	}
-	if text, err := exec.Command("make", append(args, targets...)...).CombinedOutput(); err != nil { //nolint:gosec // our own Makefile
-		r.b.Fatalf("make %s: %v\n%s", strings.Join(targets, " "), err, text)
-	}
-	return targets[0]
+	return path
 }
 
 // preloaded builds the library and gives its path.
@@ -111,14 +107,12 @@ func (r *rig) preloaded() string {
 // library means without.
 func (r *rig) command(library string, args ...string) *exec.Cmd {
 	env := append(os.Environ(), r.machine.Env()...)
-	if library == "" {
+	if library != "" && os.Getuid() != 0 {
+		env = append(env, "LD_PRELOAD="+library, "AIPUB_SLICES_DIR="+r.slices)
+	}
+	if library == "" || os.Getuid() != 0 {
 		cmd := exec.Command(args[0], args[1:]...) //nolint:gosec // the program under test
 		cmd.Env = env
-		return cmd
-	}
-	if os.Getuid() != 0 {
-		cmd := exec.Command(args[0], args[1:]...) //nolint:gosec // the program under test
-		cmd.Env = append(env, "LD_PRELOAD="+library, "AIPUB_SLICES_DIR="+r.slices)
 		return cmd
 	}
 	const script = `mkdir -p "$0" && mount --rbind "$1" "$0" && LD_PRELOAD=$2 && export LD_PRELOAD && shift 2 && exec "$@"`

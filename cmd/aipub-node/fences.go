@@ -34,7 +34,12 @@ func (a *agent) guard(ctx context.Context) {
 	}
 	cgroups, proc := fence.NewCgroups(a.options.cgroupRoot), attach.NewProc(a.options.pids)
 	mps, lookAgain, said := map[string]bool{}, time.Time{}, ""
+	toldLimits := false
 	for pause(ctx, fenceEvery) {
+		if d := a.hardware.opened(); d != nil && !toldLimits && d.MemoryLimits() {
+			toldLimits = true
+			a.log.Info("the driver can limit device memory of cgroups by itself (nvmlDeviceSetMemoryLimits_v1); the agent does not use that yet")
+		}
 		if now := time.Now(); now.After(lookAgain) {
 			mps, lookAgain = a.mps(ctx), now.Add(mpsEvery)
 		}

@@ -125,7 +125,7 @@ func (l *loans) observe(g gpu.GPU, view socket.View) loan.Plan {
 		return loan.Plan{}
 	}
 	if l.ladders[g.UUID] == nil {
-		l.ladders[g.UUID] = loan.New(loan.Config{})
+		l.ladders[g.UUID] = loan.New(l.agent.pace.loans)
 	}
 	return l.ladders[g.UUID].Observe(s)
 }

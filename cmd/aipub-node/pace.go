@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aipub.io/aipub/gpu/nvml"
+	loan "aipub.io/aipub/sharer/memory"
 )
 
 // pace is how fast the agent's loops turn. Tests turn them faster.
@@ -24,6 +25,8 @@ type pace struct {
 	// settle, observe and soon are those of the node's state and of the
 	// kubelet's poller; their defaults when 0.
 	settle, observe, soon time.Duration
+	// loans is how patient loans of device memory are.
+	loans loan.Config
 	// watch is how health is watched.
 	watch nvml.WatchConfig
 }

@@ -23,6 +23,7 @@ import (
 	"aipub.io/aipub/gpu/nvml"
 	"aipub.io/aipub/node"
 	"aipub.io/aipub/partitioner"
+	loan "aipub.io/aipub/sharer/memory"
 	"aipub.io/aipub/test/gpusim"
 	"aipub.io/aipub/test/kit/fakekubelet"
 )
@@ -115,6 +116,7 @@ func quick() pace {
 		open: 50 * time.Millisecond, read: 20 * time.Second, close: 2 * time.Second,
 		publish: 5 * time.Millisecond, republish: 50 * time.Millisecond, recheck: 100 * time.Millisecond,
 		settle: 50 * time.Millisecond, observe: 50 * time.Millisecond, soon: 10 * time.Millisecond,
+		loans: loan.Config{Arrival: 200 * time.Millisecond, Calm: time.Second, Settle: 200 * time.Millisecond, Grace: 2 * time.Second},
 		watch: nvml.WatchConfig{ProbeEvery: 100 * time.Millisecond, StableFor: 200 * time.Millisecond},
 	}
 }

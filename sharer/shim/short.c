@@ -9,7 +9,7 @@
 #include "ledger.h"
 #include "sys.h"
 
-#define ANSWER (300 * MILLISECOND)  // the agent looks every 50 ms
+#define ANSWER SECOND               // the agent looks every 50 ms
 #define LONGEST (60 * SECOND)       // longer than the agent's last step takes
 #define AGAIN (500 * MILLISECOND)   // what is said counts for 3 s
 #define LONGEST_PAUSE (20 * MILLISECOND)

@@ -16,7 +16,7 @@ struct shortage {
 // short_again is told the driver's answer to an allocation of so many bytes that
 // are charged to the slice (NULL: to none). True: it has waited a moment, and the
 // driver is to be asked again. It waits only for what is within the slice's
-// guarantee: 300 ms for the agent's answer, then for as long as the agent says
+// guarantee: a second for the agent's answer, then for as long as the agent says
 // that memory is coming, a minute at most. It never waits while the agent is
 // silent or a capture is open.
 bool short_again(struct shortage *w, struct device *d, struct slice *s, uint64_t bytes, int result);

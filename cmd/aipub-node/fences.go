@@ -32,33 +32,39 @@ func (a *agent) guard(ctx context.Context) {
 	if a.sharing == nil {
 		return
 	}
-	cgroups, proc := fence.NewCgroups(a.options.cgroupRoot), attach.NewProc(a.options.pids)
-	mps, lookAgain, said := map[string]bool{}, time.Time{}, ""
-	toldLimits := false
-	for pause(ctx, fenceEvery) {
-		if d := a.hardware.opened(); d != nil && !toldLimits && d.MemoryLimits() {
-			toldLimits = true
-			a.log.Info("the driver can limit device memory of cgroups by itself (nvmlDeviceSetMemoryLimits_v1); the agent does not use that yet")
+	k := kernelFence{cgroups: fence.NewCgroups(a.options.cgroupRoot), proc: attach.NewProc(a.options.pids)}
+	var mps map[string]bool
+	for round := 0; pause(ctx, fenceEvery); round++ {
+		if mps == nil || round%int(mpsEvery/fenceEvery) == 0 {
+			mps = a.mps(ctx)
 		}
-		if now := time.Now(); now.After(lookAgain) {
-			mps, lookAgain = a.mps(ctx), now.Add(mpsEvery)
-		}
-		regions, err := cgroups.Regions()
-		if err == nil && len(regions) > 0 {
-			err = cgroups.Apply(fence.Plan(regions, a.containers(a.sharing.server.View(), proc)))
-		}
-		problem := ""
-		if err != nil {
-			problem, regions = err.Error(), nil
-		}
-		if problem != said {
-			said = problem
-			if problem != "" {
-				a.log.Error(err, "limit device memory by cgroup; the limiter holds it alone")
-			}
-		}
-		a.fenced(regions, mps)
+		a.fenced(a.limitByCgroup(&k), mps)
 	}
+}
+
+// kernelFence is the limit of device memory by cgroup.
+type kernelFence struct {
+	cgroups *fence.Cgroups
+	proc    *attach.Proc
+	problem string // that was told
+}
+
+// limitByCgroup writes the limits that are missing. It returns the regions that the
+// kernel limits, none when something went wrong: a fence with a hole is none.
+func (a *agent) limitByCgroup(k *kernelFence) []fence.Region {
+	regions, err := k.cgroups.Regions()
+	if err == nil && len(regions) > 0 {
+		err = k.cgroups.Apply(fence.Plan(regions, a.containers(a.sharing.server.View(), k.proc)))
+	}
+	if err == nil {
+		k.problem = ""
+		return regions
+	}
+	if k.problem != err.Error() {
+		k.problem = err.Error()
+		a.log.Error(err, "limit device memory by cgroup; the limiter holds it alone")
+	}
+	return nil
 }
 
 // containers are those that have processes on block slices. A container whose
@@ -113,14 +119,15 @@ func (a *agent) cgroupOf(proc *attach.Proc, id attach.ProcessID) string {
 	return path
 }
 
-// mps are the GPUs that a server of MPS runs on.
+// mps are the GPUs that a server of MPS runs on; nil while there is no driver or
+// nothing to look at.
 func (a *agent) mps(ctx context.Context) map[string]bool {
-	on := map[string]bool{}
-	driver := a.hardware.opened()
-	if driver == nil {
-		return on
+	driver, all := a.hardware.opened(), a.blockGPUs()
+	if driver == nil || len(all) == 0 {
+		return nil
 	}
-	for _, g := range a.blockGPUs() {
+	on := map[string]bool{}
+	for _, g := range all {
 		processes, err := driver.Processes(ctx, g.UUID)
 		if err != nil {
 			a.log.V(1).Info("list processes", "gpu", g.UUID, "cause", err.Error())
@@ -159,6 +166,9 @@ func (a *agent) fenced(regions []fence.Region, mps map[string]bool) {
 	a.mu.Unlock()
 	if reflect.DeepEqual(before, now) {
 		return
+	}
+	if d := a.hardware.opened(); before == nil && d != nil && d.MemoryLimits() {
+		a.log.Info("the driver can limit device memory of cgroups by itself (nvmlDeviceSetMemoryLimits_v1); the agent does not use that yet")
 	}
 	for uuid, f := range now {
 		if slices.Contains(f, api.FenceMPS) && !slices.Contains(before[uuid], api.FenceMPS) {

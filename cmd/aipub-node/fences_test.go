@@ -116,3 +116,21 @@ func TestTheNodeSaysWhatFencesItsBlockGPUs(t *testing.T) {
 	r.must(os.WriteFile(filepath.Join(r.options.cgroupRoot, "dmem.capacity"), []byte("nonsense\n"), 0o644))
 	r.eventually("a fence that cannot be used is none", func() bool { return slices.Equal(fences()[0], []api.Fence{api.FenceLimiter}) })
 }
+
+func TestTheNodeSaysThatMPSRuns(t *testing.T) {
+	r := newRig(t, gpusim.ThreeH200)
+	r.limit()
+	r.options.cgroupRoot, r.options.pids = t.TempDir(), t.TempDir()
+	for pid, comm := range map[string]string{"4711": "nvidia-cuda-mps\n", "4712": "python3\n"} {
+		r.must(os.MkdirAll(filepath.Join(r.options.pids, pid), 0o755))
+		r.must(os.WriteFile(filepath.Join(r.options.pids, pid, "comm"), []byte(comm), 0o644))
+	}
+	r.machine.Ctl("process", "add", "0", "4711", "--memory", "30MiB")
+	r.machine.Ctl("process", "add", "1", "4712", "--memory", "30MiB")
+	r.want(threeWays)
+	r.start()
+	r.eventually("MPS beside the limiter", func() bool {
+		gpus := r.agent.status().GPUs
+		return len(gpus) > 0 && slices.Equal(gpus[0].Fences, []api.Fence{api.FenceMPS, api.FenceLimiter})
+	})
+}

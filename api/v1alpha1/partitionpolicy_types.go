@@ -71,6 +71,15 @@ type PartitionPolicySpec struct {
 	// +optional
 	Unattached Unattached `json:"unattached,omitempty"`
 
+	// memoryGraceSeconds is how long a container that is asked for device memory
+	// that it borrowed (sharing.borrowMemory) has before its processes are ended,
+	// if another one waits for memory of its own all the while. Default 30.
+	// +kubebuilder:default=30
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	MemoryGraceSeconds *int32 `json:"memoryGraceSeconds,omitempty"`
+
 	// sets are the ResourceSets of this pool.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32

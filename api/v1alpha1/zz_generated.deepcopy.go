@@ -452,6 +452,11 @@ func (in *PartitionPolicySpec) DeepCopyInto(out *PartitionPolicySpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.MemoryGraceSeconds != nil {
+		in, out := &in.MemoryGraceSeconds, &out.MemoryGraceSeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Sets != nil {
 		in, out := &in.Sets, &out.Sets
 		*out = make([]SetTemplate, len(*in))

@@ -107,6 +107,9 @@ func (l *loans) look(ctx context.Context) {
 // observe asks a GPU's ladder. GPUs without slices have none.
 func (l *loans) observe(g gpu.GPU, view socket.View) loan.Plan {
 	s := loan.Sample{At: view.At, Usable: uint64(g.MemoryBytes), CanCheckpoint: l.parking.works()}
+	if p := l.agent.last().policy; p != nil && p.Spec.MemoryGraceSeconds != nil {
+		s.Grace = time.Duration(*p.Spec.MemoryGraceSeconds) * time.Second
+	}
 	for _, v := range view.Slices {
 		if v.GPU != g.UUID {
 			continue

@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"cmp"
 	"time"
 
 	"aipub.io/aipub/gpu"
@@ -153,7 +154,7 @@ func (l *Ladder) force(s Sample, b *balance, c cause) []Action {
 	if c.reason != OwnerShort {
 		return nil
 	}
-	return due(Ended, l.config.Grace, func(*account) bool { return true })
+	return due(Ended, cmp.Or(s.Grace, l.config.Grace), func(*account) bool { return true })
 }
 
 // restore brings one borrower back for which there has been room for a while.

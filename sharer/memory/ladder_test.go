@@ -182,6 +182,17 @@ func TestNobodyIsEndedBeforeGrace(t *testing.T) {
 	}
 }
 
+func TestGraceIsTheSamples(t *testing.T) {
+	b := newBench(t, owner(50), borrower(20, 80))
+	b.sample.CanCheckpoint, b.sample.Grace = false, 5*time.Second
+	b.slice("owner").Wanted = 30 * gib
+	b.look(50 * time.Millisecond)
+	b.pass(4900 * time.Millisecond)
+	b.wantKinds(Refused, Trimmed, Demoted)
+	b.pass(100 * time.Millisecond)
+	b.wantKinds(Ended)
+}
+
 func TestANewSliceFindsItsMemory(t *testing.T) {
 	b := newBench(t, borrower(20, 99))
 	b.sample.Slices = append(b.sample.Slices, owner(50))

@@ -3,6 +3,8 @@
 package memory
 
 import (
+	"time"
+
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/sharer"
 )
@@ -16,6 +18,8 @@ type Sample struct {
 	Slices []Slice
 	// CanCheckpoint says that the driver can move a process's memory to the host.
 	CanCheckpoint bool
+	// Grace takes the place of Config.Grace; 0 does not.
+	Grace time.Duration
 }
 
 // Slice is a slice that is held, or whose last processes are about to end.

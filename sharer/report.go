@@ -39,8 +39,12 @@ type TenantReport struct {
 	Wants       bool `json:"wants"`       // work waits
 
 	MemoryBytes      uint64 `json:"memoryBytes"`      // used
-	MemoryLimitBytes uint64 `json:"memoryLimitBytes"` // 0: none
-	MemoryRefused    uint64 `json:"memoryRefused"`    // allocations
+	MemoryLimitBytes uint64 `json:"memoryLimitBytes"` // now; 0: none
+	// MemoryGuaranteedBytes of the limit are its own, MemoryMaxBytes the most that
+	// the limit ever is: the difference is what it may borrow.
+	MemoryGuaranteedBytes uint64 `json:"memoryGuaranteedBytes"`
+	MemoryMaxBytes        uint64 `json:"memoryMaxBytes"`
+	MemoryRefused         uint64 `json:"memoryRefused"` // allocations
 
 	Used     time.Duration `json:"usedNs"`
 	Lent     time.Duration `json:"lentNs"`

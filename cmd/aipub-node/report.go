@@ -69,6 +69,8 @@ func tenantReport(t socket.TenantView, held map[gpu.SliceID]gpu.Status, used map
 		r.Lends, r.Borrows = r.Lends && v.Lend, r.Borrows && v.Borrow
 		r.MemoryBytes += v.Memory.Total()
 		r.MemoryLimitBytes += v.MemoryBytes
+		r.MemoryGuaranteedBytes += v.GuaranteedBytes
+		r.MemoryMaxBytes += max(v.GuaranteedBytes, v.MaxMemoryBytes)
 		r.MemoryRefused += v.Memory.Refused
 		r.Launches += v.Work.Launches
 		r.Longest = max(r.Longest, v.Work.Longest)

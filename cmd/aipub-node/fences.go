@@ -38,7 +38,7 @@ func (a *agent) guard(ctx context.Context) {
 		if mps == nil || round%int(mpsEvery/fenceEvery) == 0 {
 			mps = a.mps(ctx)
 		}
-		a.fenced(a.limitByCgroup(&k), mps)
+		a.fenced(a.limitByCgroup(&k, a.sharing.server.View()), mps)
 	}
 }
 
@@ -51,10 +51,10 @@ type kernelFence struct {
 
 // limitByCgroup writes the limits that are missing. It returns the regions that the
 // kernel limits, none when something went wrong: a fence with a hole is none.
-func (a *agent) limitByCgroup(k *kernelFence) []fence.Region {
+func (a *agent) limitByCgroup(k *kernelFence, view socket.View) []fence.Region {
 	regions, err := k.cgroups.Regions()
 	if err == nil && len(regions) > 0 {
-		err = k.cgroups.Apply(fence.Plan(regions, a.containers(a.sharing.server.View(), k.proc)))
+		err = k.cgroups.Apply(fence.Plan(regions, a.containers(view, k.proc)))
 	}
 	if err == nil {
 		k.problem = ""

@@ -90,6 +90,44 @@ func TestAContainerIsFencedByTheSumOfItsSlices(t *testing.T) {
 	}
 }
 
+func TestTheKernelIsToldOfAnAttachedContainer(t *testing.T) {
+	own := podCgroup + "/" + containerID
+	proc, root := t.TempDir(), t.TempDir()
+	process(t, proc, 10, 77, own+"/below")
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("dmem.capacity", "drm/0000:3b:00.0/vram0 151397597184\n")
+	for dir := own; dir != "/"; dir = filepath.Dir(dir) {
+		write(filepath.Join(filepath.Dir(dir), "cgroup.subtree_control"), "cpu memory")
+	}
+	a := &agent{options: options{pids: proc}, log: testr.New(t)}
+	a.told.gpus = []gpu.GPU{{UUID: "GPU-0", PCIBusID: "00000000:3B:00.0"}}
+	view := socket.View{
+		Slices: []socket.SliceView{{
+			Slice:     socket.Slice{ID: "a", GPU: "GPU-0", MemoryBytes: 4096},
+			Processes: []socket.Process{{HostPID: 10, StartTime: 77}},
+		}},
+		Tenants: []socket.TenantView{{Stat: sharer.Stat{Tenant: "team/p/main"}, Slices: []gpu.SliceID{"a"}}},
+	}
+	k := &kernelFence{cgroups: fence.NewCgroups(root), proc: attach.NewProc(proc)}
+	write(own+"/cgroup.procs", "")
+	if got := a.limitByCgroup(k, view); got != nil {
+		t.Errorf("the limit could not be written, and counts as a fence: %v", got)
+	}
+	write(own+"/dmem.max", "")
+	if got := a.limitByCgroup(k, view); len(got) != 1 {
+		t.Errorf("%v, want the GPU's region", got)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, own, "dmem.max")); string(got) != "drm/0000:3b:00.0/vram0 4096\n" || err != nil {
+		t.Errorf("dmem.max is %q, %v", got, err)
+	}
+}
+
 func TestTheNodeSaysWhatFencesItsBlockGPUs(t *testing.T) {
 	r := newRig(t, gpusim.ThreeH200)
 	r.limit()

@@ -47,7 +47,7 @@ static void die(CUcontext context, uint64_t key) {
 
 int on_cuCtxCreate(fn_cuCtxCreate_v2 real, CUcontext *ctx, unsigned flags, CUdevice dev) {
     struct plan p;
-    if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
+    if (slices_accepted() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (!ctx || !begin(&p, dev)) return real(ctx, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
     int result = PLAN_CALL(&p, real(ctx, flags, dev));
@@ -56,7 +56,7 @@ int on_cuCtxCreate(fn_cuCtxCreate_v2 real, CUcontext *ctx, unsigned flags, CUdev
 
 int on_cuCtxCreate_v3(fn_cuCtxCreate_v3 real, CUcontext *ctx, void *affinity, int count, unsigned flags, CUdevice dev) {
     struct plan p;
-    if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
+    if (slices_accepted() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (!ctx || !begin(&p, dev)) return real(ctx, affinity, count, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
     int result = PLAN_CALL(&p, real(ctx, affinity, count, flags, dev));
@@ -65,7 +65,7 @@ int on_cuCtxCreate_v3(fn_cuCtxCreate_v3 real, CUcontext *ctx, void *affinity, in
 
 int on_cuCtxCreate_v4(fn_cuCtxCreate_v4 real, CUcontext *ctx, void *params, unsigned flags, CUdevice dev) {
     struct plan p;
-    if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
+    if (slices_accepted() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (!ctx || !begin(&p, dev)) return real(ctx, params, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
     int result = PLAN_CALL(&p, real(ctx, params, flags, dev));
@@ -100,7 +100,7 @@ static struct lock primary_lock;
 
 int on_cuDevicePrimaryCtxRetain(fn_cuDevicePrimaryCtxRetain real, CUcontext *ctx, CUdevice dev) {
     struct plan p;
-    if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
+    if (slices_accepted() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (!ctx || dev < 0 || dev >= MAX_DEVICES || !begin(&p, dev)) return real(ctx, dev);
     lock_take(&primary_lock);
     bool first = !is_active(dev), room = !first || reserve(&p);
@@ -135,7 +135,7 @@ int on_cuDevicePrimaryCtxReset(fn_cuDevicePrimaryCtxReset real, CUdevice dev) {
 // A green context is a part of the primary one, which it keeps alive.
 int on_cuGreenCtxCreate(fn_cuGreenCtxCreate real, CUgreenCtx *green, void *desc, CUdevice dev, unsigned flags) {
     struct plan p;
-    if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
+    if (slices_accepted() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (!green || !begin(&p, dev)) return real(green, desc, dev, flags);
     lock_take(&primary_lock);
     bool first = !is_active(dev), room = !first || reserve(&p);

@@ -144,11 +144,18 @@ static bool open_slices(void) {
     return ok;
 }
 
+static uint64_t patience; // the answer to the greeting is waited for until then
+static atomic_bool accepted; // it was waited for
+
 static bool greet(void) {
-    uint64_t until = sys_now() + 100 * MILLISECOND;
+    patience = sys_now() + 100 * MILLISECOND;
     for (unsigned i = 0; i < slice_count; i++) agent_hello(&slices[i]);
+    return true;
+}
+
+static bool welcomed(void) {
     for (unsigned i = 0; i < slice_count; i++) {
-        if (agent_welcomed(&slices[i], until)) continue;
+        if (agent_welcomed(&slices[i], patience)) continue;
         sys_tell("cannot use the GPU: the node's agent does not accept this process; restart the pod: ", slices[i].path);
         return false;
     }
@@ -167,6 +174,7 @@ static void after_fork(void) {
     slice_count = 0;
     atomic_store(&device_count, 0);
     atomic_store(&state, 0);
+    atomic_store(&accepted, false);
     context_after_fork();
     book_after_fork();
     slabs_after_fork();
@@ -188,6 +196,19 @@ int slices_attach(void) {
         lock_give(&lock);
         errno = error;
     }
+    return now == 1 ? CUDA_SUCCESS : CUDA_ERROR_SYSTEM_NOT_READY;
+}
+
+int slices_accepted(void) {
+    if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
+    if (atomic_load_explicit(&accepted, memory_order_acquire)) return CUDA_SUCCESS;
+    int error = errno;
+    lock_take(&lock);
+    if (!atomic_load(&accepted) && !welcomed()) atomic_store(&state, 2);
+    atomic_store_explicit(&accepted, true, memory_order_release);
+    int now = atomic_load(&state);
+    lock_give(&lock);
+    errno = error;
     return now == 1 ? CUDA_SUCCESS : CUDA_ERROR_SYSTEM_NOT_READY;
 }
 

@@ -53,6 +53,12 @@ static inline bool slices_silent(const struct aipub_grant *g, uint64_t now) {
 // slices, or CUDA_ERROR_SYSTEM_NOT_READY when there are some that cannot be used.
 int slices_attach(void);
 
+// slices_accepted attaches and, the first time, waits for the agent's answer, up
+// to 100 ms after the process said who it is: programs are busy with other things
+// between their start and their first context. An agent that does not answer is
+// no reason to stop.
+int slices_accepted(void);
+
 // slices_match finds the GPU of each slice; the driver must be initialised.
 void slices_match(void);
 

@@ -88,6 +88,7 @@ static int init_only(void) {
 int main(int argc, char **argv) {
     const char *verb = argc > 1 ? argv[1] : "";
     if (strcmp(verb, "init") == 0) return init_only() == CUDA_ERROR_SYSTEM_NOT_READY ? 42 : 0;
+    if (strcmp(verb, "take") == 0 && argc == 4) return client_take(argv[2], argv[3]) | failures;
     if (strcmp(verb, "memory") == 0) client_memory();
     else if (strcmp(verb, "limits") == 0) client_limits();
     else if (strcmp(verb, "launch") == 0) client_launch(argc - 2, argv + 2);

@@ -45,6 +45,7 @@ CUfunction kernel(const char *name);
 int launch(CUfunction f, CUstream stream, uint64_t us);
 
 void client_memory(void);
+int client_take(const char *gib, const char *how);
 void client_limits(void);
 void client_launch(int argc, char **argv);
 void client_capture(void);

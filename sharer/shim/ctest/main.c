@@ -13,6 +13,7 @@ static const struct test {
 } tests[] = {
     {"attach", test_attach}, {"memory", test_memory}, {"resolve", test_resolve},
     {"abi", test_abi},       {"gate", test_gate},     {"overhead", test_overhead},
+    {"short", test_short},
 };
 
 int main(int argc, char **argv) {

@@ -15,5 +15,6 @@ void test_resolve(void);
 void test_abi(void);
 void test_gate(void);
 void test_overhead(void);
+void test_short(void);
 
 #endif

@@ -80,8 +80,13 @@ int launch(CUfunction f, CUstream stream, uint64_t us) {
 }
 
 static int init_only(void) {
+    CUcontext context;
     int result = CALL(cuInit, 0);
     printf("cuInit: %d\n", result);
+    if (result == CUDA_SUCCESS) {
+        result = CALL(cuDevicePrimaryCtxRetain, &context, 0);
+        printf("cuDevicePrimaryCtxRetain: %d\n", result);
+    }
     return result;
 }
 

@@ -75,7 +75,7 @@ func (l *loans) look(ctx context.Context) {
 		go l.parking.probe(ctx, l.agent.options)
 	}
 	view := l.agent.sharing.server.View()
-	l.parking.follow(view)
+	l.parking.follow()
 	allowed := map[gpu.SliceID]socket.Allowance{}
 	var actions []loan.Action
 	for _, g := range l.agent.gpus() {
@@ -91,6 +91,7 @@ func (l *loans) look(ctx context.Context) {
 		}
 		actions = append(actions, plan.Actions...)
 	}
+	l.agent.forgetClimbs(view)
 	for _, v := range view.Slices {
 		if v.Retired {
 			delete(allowed, v.ID)
@@ -151,6 +152,7 @@ func asked(s loan.Step) wire.Reclaim {
 func (l *loans) do(ctx context.Context, act loan.Action, view socket.View) {
 	l.tell(act)
 	switch act.Kind {
+	case loan.Refused, loan.Trimmed, loan.Demoted, loan.Released: // done with the limit
 	case loan.Checkpointed:
 		l.parking.park(ctx, act.Slice, processesOf(view, act.Slice))
 	case loan.Restored:

@@ -20,7 +20,6 @@ import (
 	"aipub.io/aipub/sharer/attach"
 	"aipub.io/aipub/sharer/checkpoint"
 	loan "aipub.io/aipub/sharer/memory"
-	"aipub.io/aipub/sharer/socket"
 )
 
 // retryRestore is the pause after a restore that went wrong.
@@ -98,18 +97,17 @@ func (p *parking) residence(id gpu.SliceID) loan.Residence {
 	return loan.Resident
 }
 
-// follow forgets slices that are over, and those whose processes have all ended.
-func (p *parking) follow(view socket.View) {
+// follow forgets slices whose processes have all ended.
+func (p *parking) follow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, at := range p.places {
-		held := slices.ContainsFunc(view.Slices, func(v socket.SliceView) bool { return v.ID == id })
 		alive := slices.ContainsFunc(at.Processes, func(one attach.ProcessID) bool {
 			now, _, err := p.proc.Process(one.PID)
 			return err == nil && now == one
 		})
 		underWay := at.Residence == loan.Leaving || at.Residence == loan.Returning
-		if !underWay && (!held || !alive) {
+		if !underWay && !alive {
 			delete(p.places, id)
 			p.save()
 		}

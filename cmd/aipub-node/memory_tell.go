@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/gpu"
 	loan "aipub.io/aipub/sharer/memory"
+	"aipub.io/aipub/sharer/socket"
 )
 
 // tell says what is done about memory on loan: log, metric, an event on the
@@ -34,6 +36,17 @@ func (l *loans) tell(act loan.Action) {
 	pods, _ := l.pods()
 	if p, ok := holderOf(a.state.Snapshot(), act.Slice, pods); ok {
 		a.tellPod(p, string(act.Kind), message)
+	}
+}
+
+// forgetClimbs forgets slices that are over.
+func (a *agent) forgetClimbs(view socket.View) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id := range a.climbs {
+		if !slices.ContainsFunc(view.Slices, func(v socket.SliceView) bool { return v.ID == id }) {
+			delete(a.climbs, id)
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ func quick() pace {
 		open: 50 * time.Millisecond, read: 20 * time.Second, close: 2 * time.Second,
 		publish: 5 * time.Millisecond, republish: 50 * time.Millisecond, recheck: 100 * time.Millisecond,
 		settle: 50 * time.Millisecond, observe: 50 * time.Millisecond, soon: 10 * time.Millisecond,
-		loans: loan.Config{Arrival: 200 * time.Millisecond, Calm: time.Second, Settle: 200 * time.Millisecond, Grace: 2 * time.Second},
+		loans: loan.Config{Arrival: 200 * time.Millisecond, Calm: time.Second, Settle: 200 * time.Millisecond},
 		watch: nvml.WatchConfig{ProbeEvery: 100 * time.Millisecond, StableFor: 200 * time.Millisecond},
 	}
 }

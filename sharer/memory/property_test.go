@@ -47,16 +47,11 @@ func (w *world) total() uint64 {
 // arrive lets a slice in whose guarantee fits beside the others'.
 func (w *world) arrive() {
 	g := uint64(1+w.random.IntN(30)) * gib
-	for _, t := range w.slices {
-		if t.Guaranteed+g > w.usable || len(w.slices) > 5 {
-			return
-		}
-	}
-	var sum uint64
+	sum := g
 	for _, t := range w.slices {
 		sum += t.Guaranteed
 	}
-	if sum+g > w.usable {
+	if sum > w.usable || len(w.slices) > 5 {
 		return
 	}
 	w.next++
@@ -152,6 +147,7 @@ func (w *world) act(t *tenant, a Action) {
 		w.Fatalf("%s of %s after step %d", a.Kind, t.ID, t.last)
 	}
 	switch a.Kind {
+	case Trimmed, Released:
 	case Refused:
 		if t.last != None {
 			w.Fatalf("%s climbs again without having left the ladder", t.ID)

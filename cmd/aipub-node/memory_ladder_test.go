@@ -162,10 +162,12 @@ func (m *market) launches(slice string) uint64 {
 func TestAnOwnerGetsItsMemoryAndTheBorrowerComesBack(t *testing.T) {
 	m := newMarket(t, true, "")
 	borrower := m.borrow()
+	before := time.Now()
 	owner, out := m.tenant(m.owner, 68)
 	if !out.Scan() {
 		t.Fatal("the owner did not get its own memory")
 	}
+	t.Logf("the owner had its memory, and its first work done, %v after its program was started", time.Since(before).Round(time.Millisecond))
 	m.wantSteps(loan.Refused, loan.Trimmed, loan.Demoted, loan.Checkpointed)
 	m.eventually("the share says what is done", func() bool {
 		for _, s := range m.reports.status().Slices {
@@ -180,8 +182,8 @@ func TestAnOwnerGetsItsMemoryAndTheBorrowerComesBack(t *testing.T) {
 	m.must(owner.Process.Signal(syscall.SIGTERM))
 	drain(out)
 	m.eventually("the borrower is restored", func() bool { return slices.Contains(m.steps(), string(loan.Restored)) })
-	before := m.launches(m.borrower)
-	m.eventually("the borrower works again", func() bool { return m.launches(m.borrower) > before })
+	done := m.launches(m.borrower)
+	m.eventually("the borrower works again", func() bool { return m.launches(m.borrower) > done })
 	if err := borrower.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the borrower has ended: %v", err)
 	}

@@ -15,7 +15,7 @@ const (
 	EnvSet   = "AIPUB_SET"
 	EnvSlice = "AIPUB_SLICE"
 	// EnvBlockPercent and EnvMemoryBytes are the guaranteed share of a block
-	// slice. They inform; they limit nothing.
+	// slice. They inform; the limits are elsewhere (sharer/wire).
 	EnvBlockPercent = "AIPUB_BLOCK_PERCENT"
 	EnvMemoryBytes  = "AIPUB_MEMORY_BYTES"
 

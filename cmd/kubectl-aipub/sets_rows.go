@@ -68,7 +68,7 @@ func setFields(s api.ResourceSet) []field {
 		{"GPU", gpuWords(s.Spec.GPU)},
 	}
 	if s.Spec.GPU != nil && s.Spec.GPU.BlockPercent != nil {
-		fields = append(fields, field{"Sharing", sharingWords(s.Spec.Sharing) + notInForce})
+		fields = append(fields, field{"Sharing", sharingWords(s.Spec.Sharing)})
 	}
 	fields = append(fields,
 		field{"Policies", orElse(strings.Join(s.Spec.Policies, ", "), "none")},
@@ -79,10 +79,6 @@ func setFields(s api.ResourceSet) []field {
 	}
 	return fields
 }
-
-// notInForce follows what a policy says of sharing: slices have fixed sizes in
-// this version, and nothing is lent.
-const notInForce = " (not in force yet in this version)"
 
 // sharingWords says what a block set may lend and borrow; both by default.
 func sharingWords(s *api.Sharing) string {

@@ -57,8 +57,9 @@ func (g *device) user() *lease {
 	return nil
 }
 
-// charges reports whether time on g is charged to l now.
-func (g *device) charges(l *lease) bool { return l.forced || l == g.user() }
+// charges reports whether time on g is charged to l now. It is not once l was
+// forced: others have the GPU, and time is not sold twice.
+func (g *device) charges(l *lease) bool { return l == g.user() }
 
 // advance brings the accounts on g forward by d, in which nothing changed. No debt
 // grows beyond most, so that a process that is stopped for an hour does not wait

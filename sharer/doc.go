@@ -39,6 +39,6 @@
 // # When others do not do as they are told
 //
 // A lease that is not drained in time is taken by force: others get the GPU, and
-// the tenant is charged until it is drained. While no arbiter speaks at all,
+// the tenant, which is charged up to then, gets nothing before it has drained. While no arbiter speaks at all,
 // tenants keep to the slots of a Timetable.
 package sharer

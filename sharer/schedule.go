@@ -52,7 +52,7 @@ func (a *Arbiter) compete() {
 	for _, t := range a.tenants {
 		waiting := t.waiting() && t.due()
 		for _, s := range t.seats {
-			if waiting || t.lease != nil && !t.lease.empty && t.lease.on(s) {
+			if waiting || t.lease != nil && !t.lease.empty && !t.lease.forced && t.lease.on(s) {
 				s.join()
 			} else {
 				s.leave()

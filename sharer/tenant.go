@@ -84,7 +84,7 @@ const (
 	// Removed recalls: the tenant is no longer in the set, or has other GPUs.
 	Removed Reason = "Removed"
 	// Forced recalls, for the record, a lease that was not drained in time. Others
-	// have the GPU from now on; the tenant is charged until it says Drained.
+	// have the GPU from now on; the tenant gets nothing until it says Drained.
 	Forced Reason = "Forced"
 )
 

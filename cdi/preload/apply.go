@@ -50,7 +50,10 @@ func Apply(rootfs, library, work string) error {
 	if err != nil {
 		return err
 	}
-	return bind(source, target)
+	if err := bind(source, target); err != nil {
+		return err
+	}
+	return protect(root)
 }
 
 // loaders are the names of the dynamic loaders that the container has.
@@ -149,11 +152,29 @@ func keep(work, list string) (string, error) {
 	return path, write(path, []byte(list), 0o644)
 }
 
-// bind mounts source over the open file, read-only.
+// bind mounts source over the open file.
 func bind(source string, target *os.File) error {
 	at := fmt.Sprintf("/proc/self/fd/%d", target.Fd())
 	if err := unix.Mount(source, at, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind preload list into the container: %w", err)
+	}
+	return nil
+}
+
+// protect makes what was bound read-only: the file is shared with every container
+// that has the same list, and a root in one of them could otherwise switch the
+// library off, or have its own loaded, in all of them. The list is opened anew,
+// because only the root of a mount can be changed.
+func protect(root *os.File) error {
+	bound, err := pathrs.OpenatInRoot(root, listFile)
+	if err != nil {
+		return fmt.Errorf("open what was bound over %s: %w", listFile, err)
+	}
+	defer func() { _ = bound.Close() }()
+	at := fmt.Sprintf("/proc/self/fd/%d", bound.Fd())
+	const flags = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
+	if err := unix.Mount("", at, "", flags, ""); err != nil {
+		return fmt.Errorf("make %s of the container read-only: %w", listFile, err)
 	}
 	return nil
 }

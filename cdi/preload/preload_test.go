@@ -106,6 +106,11 @@ func TestApply(t *testing.T) {
 					}
 				}
 				list = filepath.Join(rootfs, listFile)
+				if tc.want != tc.image {
+					if err := os.WriteFile(list, []byte("mine"), 0o644); !errors.Is(err, unix.EROFS) {
+						t.Errorf("root in the container can write the list that it shares with others: %v", err)
+					}
+				}
 				if got, err := os.ReadFile(list); err != nil || string(got) != tc.want {
 					t.Errorf("the loader reads %q (%v), want %q", got, err, tc.want)
 				}

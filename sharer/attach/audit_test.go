@@ -117,11 +117,11 @@ func TestMemoryOfAllProcessesCounts(t *testing.T) {
 	// Not attached, of the same container.
 	s.OnGPU = append(s.OnGPU, attach.OnGPU{Process: attach.ProcessID{PID: 7}, GPU: "GPU-1", Container: podA, UsedBytes: 500 * mib, BusyPercent: -1})
 	got := watch(attach.New(attach.Config{}), s, 3)[2].Findings
-	if len(got) != 2 || got[0].Reason != attach.OverMemory || got[1].Reason != attach.NotAttached {
-		t.Fatalf("found %+v, want OverMemory and NotAttached", got)
+	if len(got) != 2 || got[0].Reason != attach.NotAttached || got[1].Reason != attach.OverMemory {
+		t.Fatalf("found %+v, want NotAttached and OverMemory", got)
 	}
-	if !strings.Contains(got[0].Message, "1100 MiB") {
-		t.Errorf("message is %q", got[0].Message)
+	if !strings.Contains(got[1].Message, "1100 MiB") || got[1].Process != s.OnGPU[0].Process {
+		t.Errorf("message is %q, process %+v; want the sum, and the process that uses most", got[1].Message, got[1].Process)
 	}
 }
 
@@ -175,7 +175,8 @@ func TestMovingLedgerIsNotCorrected(t *testing.T) {
 
 func TestContextBytesAreLearned(t *testing.T) {
 	a := attach.New(attach.Config{})
-	for i, used := range []uint64{400, 401, 800, 399, 402} {
+	// Some have two contexts, or deny what they have allocated.
+	for i, used := range []uint64{60000, 401, 800, 60000, 60000, 402, 60000, 60000} {
 		s := sample()
 		s.OnGPU[0].UsedBytes = used * mib
 		s.OnGPU[0].Process.PID += i
@@ -186,6 +187,11 @@ func TestContextBytesAreLearned(t *testing.T) {
 	s.OnGPU[0].UsedBytes, s.Attached[0].CommittedBytes = 900*mib, 500*mib
 	if got := a.Observe(s).ContextBytes["GPU-1"]; got != 402*mib {
 		t.Errorf("a context costs %d MiB, want 401, rounded up", got/mib)
+	}
+	liar := attach.New(attach.Config{})
+	s.OnGPU[0].UsedBytes, s.Attached[0].CommittedBytes = 60000*mib, 0
+	if got, known := watch(liar, s, 3)[2].ContextBytes["GPU-1"]; known {
+		t.Errorf("what one process denies makes a context cost %d MiB for all", got/mib)
 	}
 }
 

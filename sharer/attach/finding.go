@@ -45,7 +45,7 @@ type Finding struct {
 	// Slice that is concerned; empty for Foreign.
 	Slice gpu.SliceID
 	GPU   string
-	// Process is zero for OverMemory, which concerns the slice.
+	// Process is, for OverMemory, the one of the slice that uses most.
 	Process   ProcessID
 	Container Container
 	// Since is when it was first seen.

@@ -101,7 +101,7 @@ func (a *Auditor) unaccountedMemory(ix index, p OnGPU) string {
 	}
 	allowed := a.config.Tolerance
 	if c := a.contexts[p.GPU]; c != nil {
-		allowed += 2 * c.median()
+		allowed += 2 * c.least
 	}
 	if l.used-l.committed <= allowed {
 		return ""
@@ -113,7 +113,10 @@ func (a *Auditor) unaccountedMemory(ix index, p OnGPU) string {
 // not. Processes of a container with several slices on a GPU are held against
 // the sum of them.
 func overMemory(ix index) []Finding {
-	type account struct{ used, limit uint64 }
+	type account struct {
+		used, limit uint64
+		most        OnGPU // the process that uses most
+	}
 	accounts := map[gpu.SliceID]account{}
 	for _, p := range ix.OnGPU {
 		main := ix.place(p).slice
@@ -125,13 +128,18 @@ func overMemory(ix index) []Finding {
 		if limit == 0 {
 			continue
 		}
-		accounts[lead] = account{accounts[lead].used + p.UsedBytes, limit}
+		acc := accounts[lead]
+		acc.used, acc.limit = acc.used+p.UsedBytes, limit
+		if p.UsedBytes > acc.most.UsedBytes {
+			acc.most = p
+		}
+		accounts[lead] = acc
 	}
 	var found []Finding
 	for _, id := range slices.Sorted(maps.Keys(accounts)) {
 		if acc := accounts[id]; acc.used > acc.limit {
 			sl := ix.slices[id]
-			f := Finding{Reason: OverMemory, Slice: id, GPU: sl.GPU, Container: sl.Holder}
+			f := Finding{Reason: OverMemory, Slice: id, GPU: sl.GPU, Process: acc.most.Process, Container: sl.Holder}
 			f.Message = message(f, fmt.Sprintf("%d MiB, and may use %d MiB,", acc.used>>20, acc.limit>>20))
 			found = append(found, f)
 		}
@@ -160,35 +168,30 @@ func (ix index) together(one Slice) (lead gpu.SliceID, limit uint64) {
 	return lead, limit
 }
 
-// contexts are what a bare context was seen to cost on a GPU, the latest last.
-type contexts struct{ seen []uint64 }
+// contexts is the least that a bare context was seen to cost on a GPU. What a
+// process says of itself may only lower it: one that denies what it has allocated
+// must not make contexts dear for others. The driver does not say less than one
+// costs.
+type contexts struct{ least uint64 }
 
-// learn notes what a process uses that has allocated nothing: its context.
+// mostContext is more than a bare context costs on any GPU.
+const mostContext = 2 << 30
+
+// learn notes what a process uses that says it has allocated nothing: its context,
+// or more.
 func (a *Auditor) learn(uuid string, l ledger) {
-	if l.committed != 0 {
+	if l.committed != 0 || l.used > mostContext {
 		return
 	}
-	c := a.contexts[uuid]
-	if c == nil {
-		c = &contexts{}
-		a.contexts[uuid] = c
+	if c := a.contexts[uuid]; c == nil || l.used < c.least {
+		a.contexts[uuid] = &contexts{least: l.used}
 	}
-	const remembered = 15
-	c.seen = append(c.seen, l.used)
-	c.seen = c.seen[max(0, len(c.seen)-remembered):]
-}
-
-// median rather than the least or the most: a process may have two contexts, or
-// a driver that has not finished making one.
-func (c *contexts) median() uint64 {
-	sorted := slices.Sorted(slices.Values(c.seen))
-	return sorted[len(sorted)/2]
 }
 
 func (a *Auditor) contextBytes() map[string]uint64 {
 	out := map[string]uint64{}
 	for uuid, c := range a.contexts {
-		out[uuid] = (c.median() + drift - 1) / drift * drift // small differences are no news
+		out[uuid] = (c.least + drift - 1) / drift * drift // small differences are no news
 	}
 	return out
 }

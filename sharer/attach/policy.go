@@ -33,7 +33,7 @@ func ParsePolicy(s string) (Policy, error) {
 // that there is time to read the report. A process that is in no pod cannot be
 // evicted; one outside of any slice is the administrator's, and only reported.
 func (p Policy) Decide(f Finding, now sharer.Instant, patience time.Duration) Policy {
-	proven := f.Reason == NotAttached || f.Reason == WrongSlice
+	proven := f.Reason == NotAttached || f.Reason == WrongSlice || f.Reason == OverMemory
 	switch {
 	case !proven || now.Sub(f.Since) < patience:
 		return Warn

@@ -37,6 +37,17 @@ func TestALongStopIsNotPaidBackForEver(t *testing.T) {
 	expectShare(t, s, "stopped", time.Second, 106*time.Second, 111*time.Second, 0.5, 2)
 }
 
+// TestAStoppedProcessDoesNotShiftTheSharesOfOthers lets two go on beside one that
+// never gives its lease back: what is left is theirs by weight.
+func TestAStoppedProcessDoesNotShiftTheSharesOfOthers(t *testing.T) {
+	s := New(Config{Seed: 1}, []Job{on("stopped", 250, Loop(1, milli)), on("half", 500, Loop(2, milli)), on("quarter", 250, Loop(3, milli))})
+	s.Run(time.Second)
+	s.Stop("stopped")
+	s.Run(9 * time.Second)
+	expectShare(t, s, "half", time.Second, 2*time.Second, 10*time.Second, 2./3, 2)
+	expectShare(t, s, "quarter", time.Second, 2*time.Second, 10*time.Second, 1./3, 2)
+}
+
 func TestAKilledProcessLeavesNoLease(t *testing.T) {
 	for phase := range time.Duration(40) {
 		s := New(Config{Seed: 1}, []Job{on("killed", 500, Loop(1, milli)), on("other", 500, Loop(2, milli))})

@@ -63,6 +63,11 @@ func bind(fd int, path string) error {
 // without end does not keep the others waiting.
 func (sl *slice) accept() {
 	s := sl.server
+	if sl.door--; sl.door < 0 {
+		sl.deaf = true
+		s.poll.pause(sl.listener, true)
+		return
+	}
 	fd, _, err := unix.Accept4(int(sl.listener.fd), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) {
 		// The connection stays in the queue. Listening on would be a busy loop.

@@ -19,6 +19,7 @@ type slice struct {
 	file     fileID // of the page
 	tenant   *tenant
 	listener token
+	door     int  // connections that may still be let in
 	deaf     bool // the listener is paused, for want of file descriptors
 	retired  bool // no longer in the set; goes when its last process is dead
 	members  map[int]*member
@@ -123,6 +124,11 @@ const (
 	// connLimit bounds the connections of a slice: one for each slot, and some
 	// that are about to say Hello.
 	connLimit = wire.Slots + 64
+	// doorRate and doorBurst bound the connections that are let in: a container
+	// that connects without end must not keep the agent busy. All processes that a
+	// slice can have may come at once.
+	doorRate  = 200 // a second
+	doorBurst = connLimit
 	// greetTime is how long a connection may take to say Hello.
 	greetTime = 2 * time.Second
 	// packetRate and packetBurst bound the packets of one connection. A process
@@ -135,6 +141,7 @@ const (
 // next call, and closes those that never said Hello.
 func (sl *slice) refresh(now sharer.Instant) {
 	poll := sl.server.poll
+	sl.door = min(sl.door+int(doorRate*sl.server.config.Heartbeat/time.Second), doorBurst)
 	if sl.deaf {
 		sl.deaf = false
 		poll.pause(sl.listener, false)

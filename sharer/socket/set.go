@@ -119,7 +119,7 @@ func (s *Server) adopt(now sharer.Instant, spec Slice) (*slice, error) {
 		dir.close()
 		return nil, err
 	}
-	sl := &slice{Slice: spec, server: s, dir: dir, file: file, members: map[int]*member{}, conns: map[*conn]struct{}{}}
+	sl := &slice{Slice: spec, server: s, dir: dir, file: file, members: map[int]*member{}, conns: map[*conn]struct{}{}, door: doorBurst}
 	dir.grant.lease(wire.LeaseNone, 0)
 	dir.grant.beat(now)
 	if ids, err := dir.page.identities(); err == nil && slices.IndexFunc(ids[:], func(id identity) bool { return id.owner != 0 }) >= 0 {

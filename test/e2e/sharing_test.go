@@ -293,7 +293,7 @@ func TestAProcessWithoutTheLimiterIsFoundAndTreated(t *testing.T) {
 		return fmt.Errorf("no slice has the finding")
 	})
 	t.Logf("found after %s", time.Since(since).Round(time.Millisecond))
-	if out, err := command("kubectl-aipub", "top", "--once"); err != nil || !strings.Contains(out, "NotAttached") {
+	if out, err := command(mustAbs("../../bin/kubectl-aipub"), "top", "--once"); err != nil || !strings.Contains(out, "NotAttached") {
 		t.Errorf("kubectl aipub top does not tell: %v\n%s", err, out)
 	}
 	eventually(t, 30*time.Second, "an event tells the user", func(context.Context) error {

@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
 make -s -C test/gpusim >&2
+make -s -C sharer/shim >&2
 build=$PWD/test/gpusim/build
 arguments=(--library "$PWD/sharer/shim/$(cat sharer/shim/build/path)" --tenant "$build/tenant")
 if [ "${1:-}" = --simulate ]; then

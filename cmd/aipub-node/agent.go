@@ -41,7 +41,8 @@ type agent struct {
 	announced string // the reason that people know
 	faults    faults
 	events    events
-	findings  []attach.Finding // of the last audit
+	findings  []attach.Finding       // of the last audit
+	onGPU     map[gpu.SliceID]uint64 // bytes that the driver says its processes use, then
 	recent    recent
 	climbs    map[gpu.SliceID]api.Finding // slices that are asked for memory on loan
 	fences    map[string][]api.Fence      // by GPU

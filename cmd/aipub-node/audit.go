@@ -56,6 +56,7 @@ func (a *agent) audit(ctx context.Context, t treatment) {
 		}
 		r := auditor.Observe(sample)
 		a.correct(r)
+		a.noteMemory(sample)
 		a.find(r.Findings, pods)
 		for _, f := range r.Findings {
 			if treated[f.Process] {
@@ -78,6 +79,26 @@ func (a *agent) correct(r attach.Report) {
 			a.log.Error(err, "publish what a context costs")
 		}
 	}
+}
+
+// noteMemory remembers what the driver says that each slice's processes use: what
+// they say themselves may be less.
+func (a *agent) noteMemory(s attach.Sample) {
+	used, on := map[gpu.SliceID]uint64{}, map[gpu.SliceID]string{}
+	for _, sl := range s.Slices {
+		on[sl.ID] = sl.GPU
+	}
+	for _, p := range s.OnGPU {
+		for _, at := range s.Attached {
+			if at.Process == p.Process && on[at.Slice] == p.GPU {
+				used[at.Slice] += p.UsedBytes
+				break // of several slices on one GPU, the first stands for all
+			}
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.onGPU = used
 }
 
 // find remembers what is wrong, and tells what is new.

@@ -34,10 +34,15 @@ func (a *agent) report() sharer.Report {
 		index[g.UUID] = g.Index
 	}
 	a.mu.Lock()
-	found := a.findings
+	found, driver := a.findings, a.onGPU
 	a.mu.Unlock()
 	for _, t := range view.Tenants {
 		one := tenantReport(t, held, used, index)
+		seen := uint64(0)
+		for _, id := range t.Slices {
+			seen += driver[id]
+		}
+		one.MemoryBytes = max(one.MemoryBytes, seen)
 		for _, f := range found {
 			if slices.Contains(t.Slices, f.Slice) {
 				one.Findings = append(one.Findings, sharer.FindingReport{PID: f.Process.PID, Reason: string(f.Reason), Message: f.Message})

@@ -184,4 +184,4 @@ for f in test/demo/refused/*.yaml; do
 done
 
 title "Done"
-note "The cluster is still there: eval \"\$(test/cluster/cluster.sh env)\"; make cluster-down stops it."
+note "The cluster is still there: eval \"\$(test/cluster/cluster.sh env)\"; PATH=\$PWD/bin:\$PATH; make cluster-down stops it."

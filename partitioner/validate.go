@@ -20,10 +20,19 @@ func Validate(spec api.PartitionPolicySpec) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validateSelector(spec.NodeSelector, path.Child("nodeSelector"))
 	errs = append(errs, validateReserve(spec.Reserve, path.Child("reserve"))...)
+	errs = append(errs, validateUnattached(spec.Unattached, path.Child("unattached"))...)
 	errs = append(errs, validateSets(spec.Sets, path.Child("sets"))...)
 	errs = append(errs, validateRules(spec, path.Child("gpus"))...)
 	errs = append(errs, validateModes(spec, path)...)
 	return errs
+}
+
+func validateUnattached(u api.Unattached, path *field.Path) field.ErrorList {
+	switch u {
+	case "", api.UnattachedWarn, api.UnattachedEvict, api.UnattachedKill:
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, u, []api.Unattached{api.UnattachedWarn, api.UnattachedEvict, api.UnattachedKill})}
 }
 
 func validateSelector(s metav1.LabelSelector, path *field.Path) field.ErrorList {
@@ -114,6 +123,13 @@ func validateSetGPU(t api.SetTemplate, set *field.Path) field.ErrorList {
 // validateSharing wants no maximum below the share.
 func validateSharing(s api.Sharing, g api.SetGPU, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	borrows := s.Borrow == nil || *s.Borrow
+	if s.MaxPercent != nil && *s.MaxPercent > 100 {
+		errs = append(errs, field.Invalid(path.Child("maxPercent"), *s.MaxPercent, "must be at most 100, a whole GPU"))
+	}
+	if s.MaxPercent != nil && !borrows && *s.MaxPercent > *g.BlockPercent {
+		errs = append(errs, field.Forbidden(path.Child("maxPercent"), "is what may be borrowed up to, and borrow is false; remove one of them"))
+	}
 	if s.MaxPercent != nil && *s.MaxPercent < *g.BlockPercent {
 		errs = append(errs, field.Invalid(path.Child("maxPercent"), *s.MaxPercent,
 			fmt.Sprintf("must be at least gpu.blockPercent, %d; raise it, or leave it out for 100", *g.BlockPercent)))

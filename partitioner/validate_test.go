@@ -49,6 +49,12 @@ func TestValidateRefuses(t *testing.T) {
 		"sharing of a whole GPU":        {edit(func(s *api.PartitionPolicySpec) { s.Sets[3].Sharing = &api.Sharing{} }), "spec.sets[3].sharing", "block sets"},
 		"a borrowing limit below the share": {edit(func(s *api.PartitionPolicySpec) { s.Sets[1].Sharing = &api.Sharing{MaxPercent: ptr[int32](40)} }),
 			"spec.sets[1].sharing.maxPercent", "at least gpu.blockPercent, 50"},
+		"more than a whole GPU": {edit(func(s *api.PartitionPolicySpec) { s.Sets[1].Sharing = &api.Sharing{MaxPercent: ptr[int32](101)} }),
+			"spec.sets[1].sharing.maxPercent", "at most 100"},
+		"a borrowing limit without borrowing": {edit(func(s *api.PartitionPolicySpec) {
+			s.Sets[1].Sharing = &api.Sharing{Borrow: ptr(false), MaxPercent: ptr[int32](60)}
+		}), "spec.sets[1].sharing.maxPercent", "borrow is false"},
+		"an unknown treatment": {edit(func(s *api.PartitionPolicySpec) { s.Unattached = "kill" }), "spec.unattached", `"Kill"`},
 		"a memory limit without borrowing": {edit(func(s *api.PartitionPolicySpec) { s.Sets[1].Sharing = &api.Sharing{MaxMemory: quantity("80Gi")} }),
 			"spec.sets[1].sharing.maxMemory", "borrowMemory: true"},
 		"a memory limit below the share": {edit(func(s *api.PartitionPolicySpec) {

@@ -4,12 +4,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -307,13 +309,20 @@ func testCleanup(t *testing.T, c *cluster) {
 			t.Fatal(err)
 		}
 	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: leaseName}}
+	c.mustCreate(t, lease)
 	var progress bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	err := kube.NewCleaner(c, kube.CleanupConfig{
-		WebhookConfiguration: admission.ConfigurationName, Progress: &progress,
+		WebhookConfiguration: admission.ConfigurationName, Lease: client.ObjectKeyFromObject(lease), Progress: &progress,
 		Interval: 10 * time.Millisecond, Settle: 50 * time.Millisecond,
-	}).Run(t.Context())
+	}).Run(ctx)
 	if err != nil {
 		t.Fatalf("clean up: %v\n%s", err, &progress)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); !apierrors.IsNotFound(err) {
+		t.Errorf("the Lease is still there: %v", err)
 	}
 	for _, name := range []string{"let-go", "dead"} {
 		var node corev1.Node

@@ -117,9 +117,9 @@ func TestAStepThatFailsLeavesTheRestServed(t *testing.T) {
 		t.Errorf("message %q does not name the step and the GPU", msg)
 	}
 	r.allocatable("mig", 0)
-	if len(r.kubelet.Devices(gpu.ResourceName("mig"))) != 7 {
-		t.Error("slices that are being prepared are not shown to the kubelet")
-	}
+	r.eventually("slices that are being prepared are shown to the kubelet", func() bool {
+		return len(r.kubelet.Devices(gpu.ResourceName("mig"))) == 7
+	})
 	if !r.news.has("Warning", "Hardware") {
 		t.Errorf("events: %v", r.news.list)
 	}

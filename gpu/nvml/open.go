@@ -26,10 +26,11 @@ type Driver struct {
 	open   sync.RWMutex // held for reading over each call of the library
 	closed bool
 
-	mu      sync.Mutex
-	boards  map[string]*board // by UUID; only grows
-	byPos   map[int]string    // index → UUID as last read
-	symbols map[string]bool   // symbol → the library has it
+	symbols map[string]bool // optional call → the library has it; never changes
+
+	mu     sync.Mutex
+	boards map[string]*board // by UUID; only grows
+	byPos  map[int]string    // index → UUID as last read
 }
 
 // Open loads and initializes the library. Where that is impossible the error
@@ -54,7 +55,7 @@ func Open(c Config) (*Driver, error) {
 		sysfs:   c.Sysfs,
 		boards:  map[string]*board{},
 		byPos:   map[int]string{},
-		symbols: map[string]bool{},
+		symbols: lookUp(api),
 	}, nil
 }
 
@@ -94,17 +95,32 @@ func (d *Driver) Close() error {
 // the container toolkit. It stays open as long as the Driver.
 func (d *Driver) Raw() gonvml.Interface { return d.api }
 
-// has reports whether the loaded library exports a symbol.
-func (d *Driver) has(symbol string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	known, ok := d.symbols[symbol]
-	if !ok {
-		known = d.api.Extensions().LookupSymbol(symbol) == nil
-		d.symbols[symbol] = known
-	}
-	return known
+// optional are the calls that not every driver has. They are all looked up when
+// the library is opened: go-nvml's lookup must not run beside an Init, which the
+// container toolkit does at any time.
+var optional = []string{
+	"nvmlDeviceGetGpuInstanceProfileInfoV",
+	"nvmlDeviceGetMPSComputeRunningProcesses",
+	"nvmlDeviceGetMPSComputeRunningProcesses_v2",
+	"nvmlDeviceGetMPSComputeRunningProcesses_v3",
+	"nvmlDeviceGetMemoryAffinity",
+	"nvmlDeviceGetMemoryLimits_v1",
+	"nvmlDeviceGetMigMode",
+	"nvmlDeviceGetProcessUtilization",
+	"nvmlDeviceSetMemoryLimits_v1",
 }
+
+// lookUp finds out which of the optional calls the library exports.
+func lookUp(api gonvml.Interface) map[string]bool {
+	found := map[string]bool{}
+	for _, symbol := range optional {
+		found[symbol] = api.Extensions().LookupSymbol(symbol) == nil
+	}
+	return found
+}
+
+// has reports whether the loaded library exports one of the optional calls.
+func (d *Driver) has(symbol string) bool { return d.symbols[symbol] }
 
 // Errors that callers tell apart with errors.Is.
 var (

@@ -24,7 +24,8 @@ type CleanupConfig struct {
 	// WebhookConfiguration is the name of the Mutating- and
 	// ValidatingWebhookConfiguration to delete.
 	WebhookConfiguration string
-	// Lease is the leader election's, which no installer knows of.
+	// Lease is the leader election's, which no installer knows of; without a name
+	// there is none to delete.
 	Lease client.ObjectKey
 	// Progress is told what happens, a line at a time.
 	Progress io.Writer
@@ -114,6 +115,9 @@ func (c *Cleaner) deleteWebhooks(ctx context.Context) error {
 }
 
 func (c *Cleaner) deleteLease(ctx context.Context) error {
+	if c.config.Lease.Name == "" {
+		return nil
+	}
 	lease := metav1.ObjectMeta{Namespace: c.config.Lease.Namespace, Name: c.config.Lease.Name}
 	return c.delete(ctx, "Lease", &coordinationv1.Lease{ObjectMeta: lease})
 }

@@ -240,7 +240,7 @@ func (c *conn) hear(m wire.Message) {
 	}
 }
 
-// closing notes when the work of a process will be done.
+// closing takes down when the work of a process will be done.
 func (s *Server) closing(now sharer.Instant, m *member, msg wire.Message) []sharer.Action {
 	t := m.slice.tenant
 	if t.lease == nil {

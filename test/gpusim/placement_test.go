@@ -97,19 +97,7 @@ func TestDeviceNodes(t *testing.T) {
 // turn, and together they do no more than the GPU can.
 func TestConcurrentContexts(t *testing.T) {
 	m := New(t, strings.Replace(ThreeH200, "contexts = time-sliced", "contexts = concurrent", 1))
-	args := []string{"--kernel-us", "2000", "--burst", "1000"}
-	startTenant(t, m, args...)
-	startTenant(t, m, args...)
-	var before, after []context
-	eventually("both have work", t, func() bool {
-		before = contextsOf(t, m)
-		return len(before) == 2 && before[0].Queued > 100 && before[1].Queued > 100
-	})
-	eventually("the GPU has worked for 0.1 s more", t, func() bool {
-		after = contextsOf(t, m)
-		return after[0].BusyUs+after[1].BusyUs > before[0].BusyUs+before[1].BusyUs+100000
-	})
-	a, b := after[0].BusyUs-before[0].BusyUs, after[1].BusyUs-before[1].BusyUs
+	a, b := shareOfTwo(t, m, 100000)
 	if a+10 < b || b+10 < a {
 		t.Errorf("one got %d us and the other %d us of a rate that they share equally", a, b)
 	}

@@ -5,6 +5,7 @@ package gpusim
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -97,11 +98,10 @@ func eventually(what string, t *testing.T, ok func() bool) {
 	}
 }
 
-// TestTenantsShareTime: two processes with work at all times get turns of the
-// same length. The simulated GPU's own account is compared, both of one moment,
-// so how the machine schedules the processes does not matter.
-func TestTenantsShareTime(t *testing.T) {
-	m := New(t, ThreeH200)
+// shareOfTwo starts two processes with work at all times and returns what each
+// got, in microseconds of both of one moment, once they got more than so many.
+func shareOfTwo(t *testing.T, m *Machine, us uint64) (a, b uint64) {
+	t.Helper()
 	args := []string{"--kernel-us", "2000", "--burst", "1000"} // four seconds of work for two
 	startTenant(t, m, args...)
 	startTenant(t, m, args...)
@@ -110,11 +110,19 @@ func TestTenantsShareTime(t *testing.T) {
 		before = contextsOf(t, m)
 		return len(before) == 2 && before[0].Queued > 100 && before[1].Queued > 100
 	})
-	eventually("the GPU has worked for 0.2 s more", t, func() bool {
+	eventually(fmt.Sprintf("the GPU has worked for %d us more", us), t, func() bool {
 		after = contextsOf(t, m)
-		return after[0].BusyUs+after[1].BusyUs > before[0].BusyUs+before[1].BusyUs+200000
+		return after[0].BusyUs+after[1].BusyUs > before[0].BusyUs+before[1].BusyUs+us
 	})
-	a, b := after[0].BusyUs-before[0].BusyUs, after[1].BusyUs-before[1].BusyUs
+	return after[0].BusyUs - before[0].BusyUs, after[1].BusyUs - before[1].BusyUs
+}
+
+// TestTenantsShareTime: two processes with work at all times get turns of the
+// same length. The simulated GPU's own account is compared, both of one moment,
+// so how the machine schedules the processes does not matter.
+func TestTenantsShareTime(t *testing.T) {
+	m := New(t, ThreeH200)
+	a, b := shareOfTwo(t, m, 200000)
 	if a+2100 < b || b+2100 < a {
 		t.Errorf("one got %d us and the other %d us: more than a turn of 2000 us apart", a, b)
 	}

@@ -15,8 +15,118 @@ const (
 	// expanded: "container=set,container=set".
 	SetAnnotation = "aipub.io/sets"
 
+	// SetLabel on a managed pod names the set that it asks for, the first one where
+	// it asks for several. Admission writes it; it never changes.
+	SetLabel = "aipub.io/set"
+
+	// QuotaGate is the scheduling gate of managed pods that ask for a set. Only the
+	// controller opens it. What is charged is what is open and has not ended.
+	QuotaGate = "aipub.io/quota"
+
 	// SystemNamespace is where the node agent and the controller run.
 	SystemNamespace = "aipub-system"
+)
+
+// Annotations that admission stamps, and that nobody changes afterwards.
+const (
+	// UserAnnotation is who the object is charged to: the name of the person who
+	// wrote it or its owner, or ProjectUserPrefix and a project for what belongs
+	// to a project as a whole.
+	UserAnnotation = "aipub.io/user"
+	// ProjectAnnotation is the project of the object's namespace when it was made.
+	ProjectAnnotation = "aipub.io/project"
+	// TypeAnnotation is the WorkloadType. Whoever writes a workload may choose it;
+	// else its kind decides.
+	TypeAnnotation = "aipub.io/type"
+	// WorkloadAnnotation on a pod is the workload that it belongs to, the highest
+	// controlling owner below a CronJob, as GROUP/KIND/NAME/UID; GROUP is empty for
+	// core kinds. A pod without it is a workload of its own.
+	WorkloadAnnotation = "aipub.io/workload"
+	// ProjectUserPrefix stands before a project's name in UserAnnotation.
+	ProjectUserPrefix = "project:"
+)
+
+// Annotations on a workload that order the queue. Who may write them is decided
+// by RBAC: the verbs reorder and promote on priorityqueues.aipub.io, named like
+// the project.
+const (
+	// RankAnnotation is the workload's place in its project's queue, a string that
+	// sorts; a workload without it stands where its time of creation puts it.
+	RankAnnotation = "aipub.io/rank"
+	// PromotedAnnotation is like RankAnnotation, before all that have none, in
+	// whatever project.
+	PromotedAnnotation = "aipub.io/promoted"
+	// RankedByAnnotation is who last changed one of the two; admission stamps it.
+	RankedByAnnotation = "aipub.io/ranked-by"
+)
+
+// Annotations on a workload that its author writes.
+const (
+	// GangAnnotation on a Job is how many of its pods start together or not at
+	// all, from 2; "all" is spec.parallelism.
+	GangAnnotation = "aipub.io/gang"
+	// MinReplicasAnnotation on a Deployment or StatefulSet of type Operation is how
+	// many of its pods are guaranteed; the others are headroom. Without it the
+	// minReplicas of a HorizontalPodAutoscaler on it counts, else 1.
+	MinReplicasAnnotation = "aipub.io/min-replicas"
+)
+
+// Annotations that the controller writes when it opens a pod's gate.
+const (
+	// NodeAnnotation is the node chosen for the pod.
+	NodeAnnotation = "aipub.io/node"
+	// OpenedAnnotation is how it was opened: Within, Borrowed, Headroom, Surge or
+	// Unmanaged.
+	OpenedAnnotation = "aipub.io/opened"
+)
+
+// WorkloadType decides what happens over quota, and who gives back first.
+// +kubebuilder:validation:Enum=Workspace;Job;Operation
+type WorkloadType string
+
+// The workload types.
+const (
+	// TypeWorkspace is interactive: over quota it is refused at once.
+	TypeWorkspace WorkloadType = "Workspace"
+	// TypeJob is batch: over quota it waits in the queue.
+	TypeJob WorkloadType = "Job"
+	// TypeOperation serves: refused where its minimum does not fit, its further
+	// replicas wait.
+	TypeOperation WorkloadType = "Operation"
+)
+
+// ConditionAllocated on a managed pod says whether its gate is open and, while it
+// is not, why.
+const ConditionAllocated = "aipub.io/Allocated"
+
+// Why a pod's gate is open or not.
+const (
+	ReasonOpened              = "Opened"
+	ReasonProjectQuotaReached = "ProjectQuotaReached"
+	ReasonUserQuotaReached    = "UserQuotaReached"
+	ReasonBehindHead          = "BehindHead"      // an earlier one of the project's queue goes first
+	ReasonNoRoomOnNodes       = "NoRoomOnNodes"   // the nodes that have the set are taken
+	ReasonKeptForEarlier      = "KeptForEarlier"  // there is room, and it is kept for an earlier one
+	ReasonNoNodeHasSet        = "NoNodeHasSet"    // no node, or none that the pod may be on, has such a set
+	ReasonGangIncomplete      = "GangIncomplete"  // not all pods of the gang exist yet
+	ReasonUnknownSet          = "UnknownSet"      // no ResourceSet has the name
+	ReasonUnmanaged           = "Unmanaged"       // the namespace is not managed any more
+	ReasonYieldedBorrowed     = "YieldedBorrowed" // borrowed quota was taken back
+	ReasonYieldedHeadroom     = "YieldedHeadroom" // headroom was taken back
+	ReasonNodeLost            = "NodeLost"        // the chosen node was lost before the pod was bound
+	ReasonWithinQuota         = "WithinQuota"     // condition OverQuota is false
+	ReasonOverLimit           = "OverLimit"       // condition OverQuota is true
+	ReasonMoved               = "Moved"           // an administrator changed the order
+	ReasonPromoted            = "Promoted"        // an administrator moved it to the front
+)
+
+// Condition types of quotas and queues.
+const (
+	// ConditionOverQuota: more is held than the limits allow, because they were
+	// lowered or what is held was there before.
+	ConditionOverQuota = "OverQuota"
+	// ConditionHeadBlocked: the queue's head waits, and others behind it.
+	ConditionHeadBlocked = "HeadBlocked"
 )
 
 // Condition types and reasons. The same reason appears in the condition, the

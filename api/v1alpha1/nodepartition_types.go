@@ -69,6 +69,11 @@ type NodePartitionStatus struct {
 	// +listMapKey=uuid
 	// +optional
 	GPUs []NodeGPU `json:"gpus,omitempty"`
+	// counters are what slices share, and how much of each there is: the blocks and
+	// the device memory of a GPU, whole GPUs, CPU and memory. Slices overlap when
+	// together they exceed one. Units are the counter's own.
+	// +optional
+	Counters map[string]int64 `json:"counters,omitempty"`
 	// slices are everything that can be handed out, and by whom it is held.
 	// +listType=map
 	// +listMapKey=id
@@ -236,6 +241,9 @@ type NodeSlice struct {
 	// holder is the container that has it.
 	// +optional
 	Holder *Holder `json:"holder,omitempty"`
+	// uses are what it takes from the node's counters while it is held.
+	// +optional
+	Uses map[string]int64 `json:"uses,omitempty"`
 	// since is when it entered its state.
 	Since metav1.Time `json:"since"`
 	// share is what a held block slice was used for lately. It is written now and

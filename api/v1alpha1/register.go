@@ -17,6 +17,9 @@ func AddToScheme(s *runtime.Scheme) error {
 		&PartitionPolicy{}, &PartitionPolicyList{},
 		&ResourceSet{}, &ResourceSetList{},
 		&NodePartition{}, &NodePartitionList{},
+		&ResourceSetQuota{}, &ResourceSetQuotaList{},
+		&StorageQuota{}, &StorageQuotaList{},
+		&PriorityQueue{}, &PriorityQueueList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

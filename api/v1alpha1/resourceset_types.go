@@ -50,6 +50,12 @@ type ResourceSetSpec struct {
 	// gpu of one set; none for a CPU-only set.
 	// +optional
 	GPU *SetGPU `json:"gpu,omitempty"`
+	// gpuUnits is its share of GPUs in 1/25200 of one, which counts percents and
+	// MIG fractions exactly: 25200 for a whole GPU, 6300 for 25 percent, 3600 for
+	// one of seven compute slices. Quotas on GPU-equivalents add these up. 0 for a
+	// CPU-only set.
+	// +optional
+	GPUUnits int64 `json:"gpuUnits,omitempty"`
 	// sharing of a block set.
 	// +optional
 	Sharing *Sharing `json:"sharing,omitempty"`

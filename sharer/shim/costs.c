@@ -21,6 +21,14 @@ struct cost *costs_find(struct gate_state *s, const void *key) {
     return c;
 }
 
+static void again_after(struct cost *c) {
+    atomic_store_explicit(&c->left, c->measured < 8 ? OFTEN << c->measured : RARELY, memory_order_relaxed);
+}
+
+void costs_begin(struct cost *c) {
+    if (c->measured > 0) again_after(c);
+}
+
 void costs_measured(struct cost *c, int64_t ns) {
     int64_t before = atomic_load_explicit(&c->ns, memory_order_relaxed);
     // The first launch of a kernel may load its code: the second measurement
@@ -28,7 +36,6 @@ void costs_measured(struct cost *c, int64_t ns) {
     if (c->measured >= 2) ns = before + (ns - before) / 4;
     if (ns < LEAST_COST_NS) ns = LEAST_COST_NS;
     if (c->measured < 30) c->measured++;
-    int32_t next = c->measured < 8 ? OFTEN << c->measured : RARELY;
     atomic_store_explicit(&c->ns, ns, memory_order_relaxed);
-    atomic_store_explicit(&c->left, next, memory_order_relaxed);
+    again_after(c);
 }

@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Finds functions by reading the symbol tables of loaded objects. The library
-// defines dlsym itself, so it cannot ask for the real one by name; and it must
-// not be linked against functions that moved between glibc's libraries.
 #define _GNU_SOURCE
-#include <link.h>
+#include "elf.h"
+
+#include <dlfcn.h>
 #include <string.h>
-
-#include "sys.h"
-
-struct object {
-    uintptr_t base;
-    const ElfW(Sym) * symbols;
-    const char *strings;
-    const uint32_t *gnu_hash;
-    const uint32_t *hash;
-    size_t soname;
-    bool named;
-};
 
 struct question {
     const char *soname, *name;
@@ -26,34 +12,41 @@ struct question {
 
 // Most C libraries relocate these addresses when they load an object; the vdso's
 // stay as they were linked.
-static const void *address(const struct object *o, ElfW(Addr) value) {
+static const void *address(const struct elf *o, ElfW(Addr) value) {
     return (const void *)(value < o->base ? o->base + value : value);
 }
 
-static bool read_object(const struct dl_phdr_info *info, struct object *o) {
-    const ElfW(Dyn) *dyn = NULL;
-    *o = (struct object){.base = info->dlpi_addr};
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) dyn = (const void *)(o->base + info->dlpi_phdr[i].p_vaddr);
+static bool read_tables(struct elf *o, uintptr_t base, const ElfW(Dyn) *dyn) {
+    *o = (struct elf){.base = base};
     for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
         switch (dyn->d_tag) {
         case DT_SYMTAB: o->symbols = address(o, dyn->d_un.d_ptr); break;
         case DT_STRTAB: o->strings = address(o, dyn->d_un.d_ptr); break;
         case DT_GNU_HASH: o->gnu_hash = address(o, dyn->d_un.d_ptr); break;
         case DT_HASH: o->hash = address(o, dyn->d_un.d_ptr); break;
+        case DT_VERSYM: o->versions = address(o, dyn->d_un.d_ptr); break;
         case DT_SONAME: o->soname = dyn->d_un.d_val, o->named = true; break;
         }
     }
-    return o->named && o->symbols && o->strings;
+    return o->symbols && o->strings && (o->gnu_hash || o->hash);
 }
 
-static void *function_at(const struct object *o, uint32_t index, const char *name) {
+static bool read_object(const struct dl_phdr_info *info, struct elf *o) {
+    const ElfW(Dyn) *dyn = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dyn = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return read_tables(o, info->dlpi_addr, dyn);
+}
+
+static void *function_at(const struct elf *o, uint32_t index, const char *name) {
     const ElfW(Sym) *s = &o->symbols[index];
     if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC) return NULL;
+    if (o->versions && o->versions[index] & 0x8000) return NULL;
     return strcmp(o->strings + s->st_name, name) == 0 ? (void *)(o->base + s->st_value) : NULL;
 }
 
-static void *look_gnu(const struct object *o, const char *name) {
+static void *look_gnu(const struct elf *o, const char *name) {
     uint32_t buckets = o->gnu_hash[0], first = o->gnu_hash[1], words = o->gnu_hash[2], h = 5381;
     const uint32_t *bucket = o->gnu_hash + 4 + words * (sizeof(ElfW(Addr)) / 4), *chain = bucket + buckets;
     for (const char *c = name; *c; c++) h = h * 33 + (unsigned char)*c;
@@ -65,7 +58,7 @@ static void *look_gnu(const struct object *o, const char *name) {
     return NULL;
 }
 
-static void *look_all(const struct object *o, const char *name) {
+static void *look_all(const struct elf *o, const char *name) {
     for (uint32_t i = 0; i < o->hash[1]; i++) {
         void *p = function_at(o, i, name);
         if (p) return p;
@@ -73,17 +66,27 @@ static void *look_all(const struct object *o, const char *name) {
     return NULL;
 }
 
+void *elf_find(const struct elf *o, const char *name) {
+    return o->gnu_hash ? look_gnu(o, name) : look_all(o, name);
+}
+
+bool elf_of(void *handle, struct elf *o) {
+    static int (*inform)(void *, int, void *);
+    struct link_map *map = NULL;
+    if (!inform) inform = (int (*)(void *, int, void *))elf_libc("dlinfo");
+    return inform && inform(handle, RTLD_DI_LINKMAP, &map) == 0 && read_tables(o, map->l_addr, map->l_ld);
+}
+
 static int ask(struct dl_phdr_info *info, size_t size, void *arg) {
     (void)size;
     struct question *q = arg;
-    struct object o;
-    if (!read_object(info, &o) || strcmp(o.strings + o.soname, q->soname) != 0) return 0;
-    if (o.gnu_hash) q->answer = look_gnu(&o, q->name);
-    else if (o.hash) q->answer = look_all(&o, q->name);
+    struct elf o;
+    if (!read_object(info, &o) || !o.named || strcmp(o.strings + o.soname, q->soname) != 0) return 0;
+    q->answer = elf_find(&o, q->name);
     return q->answer != NULL;
 }
 
-void *elf_symbol(const char *soname, const char *name) {
+static void *in_library(const char *soname, const char *name) {
     struct question q = {.soname = soname, .name = name};
     dl_iterate_phdr(ask, &q);
     return q.answer;
@@ -92,7 +95,7 @@ void *elf_symbol(const char *soname, const char *name) {
 void *elf_libc(const char *name) {
     static const char *const homes[] = {"libc.so.6", "libdl.so.2", "libpthread.so.0"};
     void *p = NULL;
-    for (size_t i = 0; !p && i < sizeof homes / sizeof *homes; i++) p = elf_symbol(homes[i], name);
+    for (size_t i = 0; !p && i < sizeof homes / sizeof *homes; i++) p = in_library(homes[i], name);
     return p;
 }
 

@@ -4,9 +4,8 @@
 // unless the driver itself is calling, and is as old or new as the driver: what
 // the driver lacks is answered as missing.
 #define _GNU_SOURCE
-#include <errno.h>
-
 #include "rules.h"
+#include "slices.h"
 
 enum {
     ABSENT_RESOLVE = CUDA_ERROR_NOT_FOUND,
@@ -24,10 +23,56 @@ enum {
     ABSENT_NVML = NVML_ERROR_FUNCTION_NOT_FOUND,
 };
 
+// What must be so before a hook of the class is called for the first time.
+enum need {
+    NOTHING,
+    SLICES,   // the slices are attached and their GPUs known
+    ACCEPTED, // and the agent has answered, or has not in time
+
+    NEEDS_RESOLVE = NOTHING,
+    NEEDS_INIT = NOTHING,
+    NEEDS_CONTEXT = NOTHING, // each rule asks, every time
+    NEEDS_ALLOC = ACCEPTED,
+    NEEDS_FREE = NOTHING,
+    NEEDS_CODE = ACCEPTED,
+    NEEDS_LAUNCH = ACCEPTED,
+    NEEDS_GRAPH = ACCEPTED,
+    NEEDS_CAPTURE = ACCEPTED,
+    NEEDS_STREAM = NOTHING,
+    NEEDS_COPY = ACCEPTED,
+    NEEDS_INFO = SLICES,
+    NEEDS_NVML = NOTHING,
+};
+
+struct way {
+    void *real;
+    int error; // when there is none
+};
+
+// first is a hook's way to the driver as long as resolve_real lacks its function. It
+// stays the way while the slices cannot be used, or the driver was not initialised.
+// What the driver calls itself needs nothing.
+static __attribute__((noinline, cold)) struct way first(enum hook hook, enum need need, int absent) {
+    int result = CUDA_SUCCESS;
+    if (need != NOTHING && !resolve_depth) {
+        resolve_depth++;
+        result = need == ACCEPTED ? slices_accepted() : slices_known();
+        resolve_depth--;
+    }
+    struct way w = {result == CUDA_SUCCESS ? resolve_load(hook) : NULL, result == CUDA_SUCCESS ? absent : result};
+    if (w.real && (need == NOTHING || (!resolve_depth && slices_matched())))
+        __atomic_store_n(&resolve_real[hook], w.real, __ATOMIC_RELEASE);
+    return w;
+}
+
 #define EXPORT(name, class, params, args, call)                                                                        \
     __attribute__((visibility("default"))) int name params {                                                           \
-        fn_##name real = REAL(name);                                                                                   \
-        if (UNLIKELY(!real)) return ABSENT_##class;                                                                    \
+        fn_##name real = (fn_##name)__atomic_load_n(&resolve_real[H_##name], __ATOMIC_ACQUIRE);                        \
+        if (UNLIKELY(!real)) {                                                                                         \
+            struct way w = first(H_##name, NEEDS_##class, ABSENT_##class);                                             \
+            if (!w.real) return w.error;                                                                               \
+            real = (fn_##name)w.real;                                                                                  \
+        }                                                                                                              \
         if (UNLIKELY(resolve_depth)) return real args;                                                                 \
         resolve_depth++;                                                                                               \
         int result = call;                                                                                             \

@@ -117,8 +117,8 @@ static void await_lease(struct gate_state *s) {
 static void await_room(struct gate_state *s, const struct cost *cost) {
     for (;;) {
         await_lease(s);
-        if (s->is_free) return;
         marks_harvest(s);
+        if (s->is_free) return;
         uint64_t now = sys_now();
         int64_t window = (int64_t)gate_window(s), left = marks_in_flight(s, now);
         int64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
@@ -176,6 +176,7 @@ static void enter(struct ticket *t, struct gate_state *s, struct cost *cost, str
     t->track = track;
     t->from = track ? marks_begin(s, track, alone) : NULL;
     t->cost = alone ? cost : NULL;
+    if (alone) costs_begin(cost);
     t->ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
     t->self = gate_self;
     atomic_fetch_add_explicit(&t->self->launches, 1, memory_order_relaxed);
@@ -242,6 +243,13 @@ static void end_helpers(void) {
     }
 }
 
+// All of a GPU, in pages that the kernel gives when they are touched: most of the
+// costs never are.
+struct whole {
+    struct gate_state state;
+    struct gate gate;
+};
+
 void gate_use(struct device *d) {
     static struct lock once;
     static bool registered;
@@ -249,15 +257,13 @@ void gate_use(struct device *d) {
     gate_get_context = resolve_symbol("cuCtxGetCurrent");
     lock_take(&once);
     if (!registered) registered = atexit(end_helpers) == 0;
-    struct gate *g = d->gate ? NULL : calloc(1, sizeof *g);
-    struct gate_state *s = g ? calloc(1, sizeof *s) : NULL;
-    struct cost *costs = s ? calloc(COSTS, sizeof *costs) : NULL;
-    if (costs) {
-        *g = (struct gate){.costs = costs, .state = s};
-        s->gate = g;
-        s->device = d;
-        d->gate = g;
-        helper_start(s);
+    struct whole *w = d->gate ? NULL : sys_zeroed(sizeof *w);
+    if (w) {
+        w->gate.state = &w->state;
+        w->state.gate = &w->gate;
+        w->state.device = d;
+        d->gate = &w->gate;
+        helper_start(&w->state);
     }
     lock_give(&once);
 }

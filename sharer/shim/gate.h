@@ -20,6 +20,7 @@ struct cost {
     _Atomic int64_t ns;    // predicted
     _Atomic int32_t left;  // launches until it is measured again
     int32_t measured;      // how often it was
+    uint64_t pad;          // no entry lies in two cache lines
 };
 
 enum { COSTS = 4096 };
@@ -27,8 +28,8 @@ enum { COSTS = 4096 };
 // What the fast path touches of a GPU.
 struct gate {
     _Atomic int64_t budget; // ns of GPU time that may be issued; far below 0: shut
-    struct cost *costs;     // COSTS of them
     struct gate_state *state;
+    _Alignas(64) struct cost costs[COSTS];
 };
 
 // A stream that a thread launched on, so that it need not be looked up again.

@@ -124,6 +124,10 @@ void lease_wait(struct gate_state *s);
 // costs.c
 
 struct cost *costs_find(struct gate_state *s, const void *key);
+
+// costs_begin is told that a launch is measured. What is known already goes on
+// meanwhile: the launches behind it take the fast path.
+void costs_begin(struct cost *c);
 void costs_measured(struct cost *c, int64_t ns);
 
 // gate.c

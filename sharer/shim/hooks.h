@@ -10,7 +10,7 @@
 // same parameters share one. A TWIN exists a second time as symbol_suffix, the
 // form for per-thread default streams (NVIDIA's _ptsz and _ptds), and its rule is
 // told which. Classes: INIT, CONTEXT, ALLOC, FREE, CODE, LAUNCH, GRAPH, CAPTURE,
-// STREAM, COPY, INFO, RESOLVE and NVML, which is in the other library.
+// STREAM, COPY, INFO, RESOLVE and NVML, which is in the other library and comes last.
 //
 // passed.h names what is looked at and left alone.
 // clang-format off

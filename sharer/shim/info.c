@@ -6,11 +6,10 @@
 #include "pools.h"
 #include "rules.h"
 
+// Init takes nothing that is the slices'; they are attached when something could.
+// What the driver looks up here is its own.
 int on_cuInit(fn_cuInit real, unsigned flags) {
-    if (slices_attach() != CUDA_SUCCESS) return CUDA_ERROR_SYSTEM_NOT_READY;
-    int result = real(flags);
-    if (result == CUDA_SUCCESS) slices_match();
-    return result;
+    return real(flags);
 }
 
 int on_cuGetProcAddress(fn_cuGetProcAddress real, const char *name, void **function, int version, uint64_t flags) {

@@ -81,6 +81,7 @@ bool ledger_reserve(struct device *d, uint64_t bytes, struct charge *c) {
     *c = (struct charge){0};
     if (!d || d->count == 0 || bytes == 0) return true;
     enum verdict v = announce_any(d, bytes, c);
+    if (LIKELY(v == GRANTED)) return true;
     int error = errno;
     uint64_t now = sys_now(), until = now + SECOND;
     for (unsigned attempt = 0; v == CONTENDED && now < until; attempt++, now = sys_now()) {

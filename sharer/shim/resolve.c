@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "elf.h"
 #include "lock.h"
 
 #define HOOK(name, rule, class, params, args) int name params;
@@ -18,26 +19,30 @@
 
 enum { CUDA, NVML, LIBRARIES };
 
-static const struct row {
-    const char *name;
-    void *hook;
-} rows[HOOKS] = {
-#define HOOK(name, rule, class, params, args) {#name, (void *)(uintptr_t)name},
+// The names stand in one string, one after the other, and the hooks' addresses are
+// stored by code: a table of pointers would be filled in by the loader in every
+// program, also in those that never call CUDA.
+static const char names[] =
+#define HOOK(name, rule, class, params, args) #name "\0"
+#define TWIN(name, suffix, rule, class, params, args) #name "\0" #name "_" #suffix "\0"
+#include "hooks.h"
+#undef HOOK
+#undef TWIN
+    ;
+
+static void *hooks[HOOKS]; // once a library is open
+static void *reals[HOOKS]; // what the drivers have
+void *resolve_real[HOOKS];
+_Thread_local int resolve_depth;
+
+static void store_hooks(void) {
+#define HOOK(name, rule, class, params, args) hooks[H_##name] = (void *)(uintptr_t)name;
 #define TWIN(name, suffix, rule, class, params, args)                                                                  \
     HOOK(name, rule, class, params, args) HOOK(name##_##suffix, rule, class, params, args)
 #include "hooks.h"
 #undef HOOK
 #undef TWIN
-};
-
-static const char *const passed[] = {
-#define PASS(name) #name,
-#include "passed.h"
-#undef PASS
-};
-
-void *resolve_real[HOOKS];
-_Thread_local int resolve_depth;
+}
 
 typedef void *(*dlsym_fn)(void *handle, const char *name);
 typedef void *(*dlvsym_fn)(void *handle, const char *name, const char *version);
@@ -45,23 +50,21 @@ typedef void *(*dlopen_fn)(const char *file, int mode);
 
 static struct lock lock;
 static _Atomic(void *) opened[LIBRARIES];
-static const char *const sonames[LIBRARIES] = {"libcuda.so.1", "libnvidia-ml.so.1"};
+static const char sonames[LIBRARIES][24] = {"libcuda.so.1", "libnvidia-ml.so.1"};
 static _Atomic(dlsym_fn) real_dlsym;
 static _Atomic(dlvsym_fn) real_dlvsym;
 static _Atomic uint32_t unknown;
 
-enum { BUCKETS = 1024 };
+// The hooks by the addresses of what they stand for.
+enum { BUCKETS = 512 };
 _Static_assert(BUCKETS >= 2 * HOOKS, "the table must stay half empty");
-static struct bucket {
-    _Atomic(void *) real;
-    void *hook;
-} table[BUCKETS];
+static _Atomic uint16_t table[BUCKETS]; // 1 + the hook, 0 none
 
-static struct bucket *bucket_of(void *real) {
-    size_t i = (size_t)(((uintptr_t)real >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+static _Atomic uint16_t *bucket_of(const void *real) {
+    size_t i = (size_t)(((uintptr_t)real >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 55);
     for (;; i = (i + 1) % BUCKETS) {
-        void *there = atomic_load_explicit(&table[i].real, memory_order_acquire);
-        if (!there || there == real) return &table[i];
+        uint16_t there = atomic_load_explicit(&table[i], memory_order_acquire);
+        if (!there || reals[there - 1] == real) return &table[i];
     }
 }
 
@@ -74,16 +77,31 @@ static dlsym_fn find_dlsym(void) {
     return f;
 }
 
+// enter is called once for each hook; of two names for one address the first
+// serves both.
 static void enter(int i, void *real) {
-    struct bucket *b = bucket_of(real);
-    resolve_real[i] = real;
-    if (atomic_load_explicit(&b->real, memory_order_relaxed)) return; // an alias: the first row serves both
-    b->hook = rows[i].hook;
-    atomic_store_explicit(&b->real, real, memory_order_release);
+    _Atomic uint16_t *b = bucket_of(real);
+    reals[i] = real;
+    if (!atomic_load_explicit(b, memory_order_relaxed)) atomic_store_explicit(b, (uint16_t)(i + 1), memory_order_release);
 }
 
 static int library_of(const char *name) {
     return name[0] == 'n' ? NVML : CUDA;
+}
+
+// fill enters what the library has of the hooks' names. What its own table lacks,
+// or gives in a way of its own, is asked of dlsym.
+static void fill(int library, void *handle, dlsym_fn sym) {
+    struct elf object;
+    bool readable = elf_of(handle, &object);
+    const char *name = names;
+    store_hooks();
+    for (int i = 0; i < HOOKS; i++, name += strlen(name) + 1) {
+        if (library_of(name) != library) continue;
+        void *real = readable ? elf_find(&object, name) : NULL;
+        if (!real) real = sym(handle, name);
+        if (real && real != hooks[i]) enter(i, real);
+    }
 }
 
 // open_library fills the tables from the library once. Unless load, it does so
@@ -100,10 +118,7 @@ static void *open_library(int library, bool load) {
     if (!handle && load) handle = dlopen_real(sonames[library], RTLD_LAZY);
     lock_take(&lock);
     if (handle && !atomic_load(&opened[library])) {
-        for (int i = 0; i < HOOKS; i++) {
-            void *real = library_of(rows[i].name) == library ? sym(handle, rows[i].name) : NULL;
-            if (real && real != rows[i].hook) enter(i, real);
-        }
+        fill(library, handle, sym);
         atomic_store_explicit(&opened[library], handle, memory_order_release);
     }
     lock_give(&lock);
@@ -113,9 +128,7 @@ static void *open_library(int library, bool load) {
 }
 
 void *resolve_load(enum hook hook) {
-    if (LIKELY(resolve_real[hook])) return resolve_real[hook];
-    open_library(library_of(rows[hook].name), true);
-    return resolve_real[hook];
+    return open_library(hook < H_nvmlDeviceGetMemoryInfo ? CUDA : NVML, true) ? reals[hook] : NULL;
 }
 
 void *resolve_symbol(const char *name) {
@@ -124,37 +137,29 @@ void *resolve_symbol(const char *name) {
 }
 
 void *resolve_route(void *real) {
-    struct bucket *b = bucket_of(real);
-    return atomic_load_explicit(&b->real, memory_order_relaxed) ? b->hook : real;
-}
-
-// is_known says whether passed.h has the symbol, in whatever form it is asked for.
-static bool is_known(const char *symbol) {
-    char name[96] = "";
-    strncat(name, symbol, sizeof name - 1);
-    size_t n = strlen(name);
-    if (n > 5 && (strcmp(name + n - 5, "_ptsz") == 0 || strcmp(name + n - 5, "_ptds") == 0)) name[n -= 5] = 0;
-    if (n > 3 && name[n - 3] == '_' && name[n - 2] == 'v') name[n - 3] = 0;
-    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-        if (strcmp(passed[i], name) == 0) return true;
-    return false;
+    uint16_t there = atomic_load_explicit(bucket_of(real), memory_order_acquire);
+    return there ? hooks[there - 1] : real;
 }
 
 void resolve_proc(const char *name, void **function) {
     if (!function || !*function || !open_library(CUDA, false)) return;
     void *hook = resolve_route(*function);
-    if (hook == *function && !is_known(name)) atomic_fetch_add_explicit(&unknown, 1, memory_order_relaxed);
+    if (hook == *function && !resolve_known(name)) atomic_fetch_add_explicit(&unknown, 1, memory_order_relaxed);
     *function = hook;
 }
 
 uint32_t resolve_found(void) {
     uint32_t n = 0;
-    for (int i = 0; i < HOOKS; i++) n += resolve_real[i] && library_of(rows[i].name) == CUDA;
+    for (int i = 0; i < H_nvmlDeviceGetMemoryInfo; i++) n += reals[i] != NULL;
     return n;
 }
 
 uint32_t resolve_unknown(void) {
     return atomic_load_explicit(&unknown, memory_order_relaxed);
+}
+
+void resolve_after_fork(void) {
+    memset(resolve_real, 0, sizeof resolve_real);
 }
 
 static bool is_driver_name(const char *name) {
@@ -164,8 +169,11 @@ static bool is_driver_name(const char *name) {
 }
 
 static bool is_hook(const void *p) {
+    lock_take(&lock);
+    store_hooks();
+    lock_give(&lock);
     for (int i = 0; i < HOOKS; i++)
-        if (rows[i].hook == p) return true;
+        if (hooks[i] == p) return true;
     return false;
 }
 

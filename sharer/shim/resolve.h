@@ -33,17 +33,20 @@ enum hook {
 #undef HOOK
 #undef TWIN
 
+// What each hook calls, NULL before it was called for the first time: until then a
+// call goes the long way, on which the slices are attached (exports.c).
 extern void *resolve_real[HOOKS];
 
 // Nonzero while the thread is inside the driver on behalf of a hook: what the
 // driver calls or looks up itself is its own business.
 extern _Thread_local int resolve_depth __attribute__((tls_model("initial-exec")));
 
-// REAL is the driver's function behind a hook, NULL when this driver has none.
-#define REAL(name) ((fn_##name)(LIKELY(resolve_real[H_##name]) ? resolve_real[H_##name] : resolve_load(H_##name)))
-
-// resolve_load resolves the hook's library, loading it when nobody has yet.
+// resolve_load returns the driver's function behind a hook, NULL when this driver
+// has none. It loads the hook's library when nobody has yet.
 void *resolve_load(enum hook hook);
+
+// REAL is that function with its type.
+#define REAL(name) ((fn_##name)resolve_load(H_##name))
 
 // resolve_symbol returns the real address of a driver symbol that has no hook.
 void *resolve_symbol(const char *name);
@@ -63,10 +66,17 @@ void *resolve_route(void *real);
 // resolve_proc routes what cuGetProcAddress found, and counts what is unknown.
 void resolve_proc(const char *name, void **function);
 
+// resolve_known says whether passed.h has the symbol, in whatever form it is asked
+// for.
+bool resolve_known(const char *symbol);
+
 // resolve_found returns how many of the CUDA hooks this driver has.
 uint32_t resolve_found(void);
 
 // resolve_unknown returns how often an unknown driver symbol was asked for.
 uint32_t resolve_unknown(void);
+
+// resolve_after_fork makes every hook's next call a first one.
+void resolve_after_fork(void);
 
 #endif

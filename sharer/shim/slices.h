@@ -48,19 +48,28 @@ static inline bool slices_silent(const struct aipub_grant *g, uint64_t now) {
     return now > beat && now - beat > LOAD(g->stale_ns);
 }
 
-// slices_attach maps the slices and takes a slot in each, once for the process
-// and once more in a child after fork. It returns CUDA_SUCCESS, with or without
-// slices, or CUDA_ERROR_SYSTEM_NOT_READY when there are some that cannot be used.
+// slices_open opens all slices and takes a slot in each; false: there are some that
+// cannot be used, and the reason has been told.
+bool slices_open(struct slice all[MAX_SLICES], unsigned *count);
+
+// slices_attach maps the slices, takes a slot in each and tells the agent, once for
+// the process and once more in a child after fork. It returns CUDA_SUCCESS, with or
+// without slices, or CUDA_ERROR_SYSTEM_NOT_READY when there are some that cannot be
+// used. The three that follow do so too.
 int slices_attach(void);
 
-// slices_accepted attaches and, the first time, waits for the agent's answer, up
-// to 100 ms after the process said who it is: programs are busy with other things
-// between their start and their first context. An agent that does not answer is
-// no reason to stop.
-int slices_accepted(void);
+// slices_known attaches and finds the GPU of each slice, when the driver is
+// initialised.
+int slices_known(void);
 
-// slices_match finds the GPU of each slice; the driver must be initialised.
-void slices_match(void);
+// slices_matched says whether the GPUs have been found; without slices there is
+// nothing to find.
+bool slices_matched(void);
+
+// slices_accepted does all that and, the first time, waits for the agent's answer,
+// up to 100 ms after the process said who it is. An agent that does not answer is no
+// reason to stop.
+int slices_accepted(void);
 
 // slices_device returns the shared GPU with that ordinal, NULL when it is not
 // shared.

@@ -9,10 +9,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "elf.h"
 #include "lock.h"
 
 uint64_t sys_now(void) {
@@ -49,6 +51,11 @@ void lock_wake(struct lock *l) {
     int error = errno;
     syscall(SYS_futex, &l->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     errno = error;
+}
+
+void *sys_zeroed(size_t size) {
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
 }
 
 uint64_t sys_start_time(void) {

@@ -37,6 +37,9 @@ void sys_futex_wait(const void *word, uint32_t seen, uint64_t ns);
 // sys_futex_wake wakes everybody who sleeps on word.
 void sys_futex_wake(const void *word);
 
+// sys_zeroed returns pages of zeros that are never given back, NULL: none.
+void *sys_zeroed(size_t size);
+
 // sys_start_time returns field 22 of /proc/self/stat, 0 when it cannot be read.
 uint64_t sys_start_time(void);
 
@@ -46,16 +49,5 @@ void sys_tell(const char *what, const char *where);
 
 // sys_thread starts a detached thread that no signal of the program reaches.
 bool sys_thread(void *(*run)(void *), void *arg);
-
-// elf_symbol finds a function in the loaded object with that soname by reading
-// its symbol table, which works before dlsym can be used.
-void *elf_symbol(const char *soname, const char *name);
-
-// elf_libc finds a function of the C library in the object that has it: libc
-// since glibc 2.34, libdl or libpthread before.
-void *elf_libc(const char *name);
-
-// elf_build_id copies the library's own build ID, zeros when it has none.
-void elf_build_id(uint8_t id[20]);
 
 #endif

@@ -81,6 +81,7 @@ void client_resolve(void) {
     CHECK(hooked((void *)(uintptr_t)cuInit), "a linked program's symbol is the hook");
     CHECK(hooked((void *)(uintptr_t)cuLaunchKernel));
     CHECK(cuInit(0) == 0 && cuDriverGetVersion(&version) == 0 && version > 11000);
+    start();
     CHECK(my_slot()->driver_version == (uint32_t)version);
     by_dlsym();
     by_proc();

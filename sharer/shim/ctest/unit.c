@@ -68,6 +68,8 @@ void *resolve_load(enum hook hook) {
     return hook == H_cuDeviceTotalMem_v2 ? (void *)(uintptr_t)get_total : NULL;
 }
 
+void resolve_after_fork(void) {}
+
 uint32_t resolve_found(void) {
     return 0;
 }
@@ -76,11 +78,9 @@ uint32_t resolve_unknown(void) {
     return 0;
 }
 
-// attach is what cuInit does; it returns the GPU.
+// attach is what a first call does; it returns the GPU.
 static struct device *attach(void) {
-    if (slices_attach() != CUDA_SUCCESS) return NULL;
-    slices_match();
-    return slices_device(0);
+    return slices_known() == CUDA_SUCCESS ? slices_device(0) : NULL;
 }
 
 static bool take(struct device *d, uint64_t bytes, struct charge *c) {

@@ -26,8 +26,12 @@ func (s *Server) act(now sharer.Instant, a sharer.Action) []sharer.Action {
 	if a.Do == sharer.Grant {
 		return s.grant(now, t, a)
 	}
-	if t.lease == nil || t.lease.id != a.Lease || t.lease.ended != 0 {
-		return nil // it has drained, or is about to
+	if t.lease == nil || t.lease.id != a.Lease {
+		return nil // it has drained
+	}
+	t.lease.forced = t.lease.forced || a.Reason == sharer.Forced
+	if t.lease.ended != 0 {
+		return nil // it is about to drain, or others have the GPU by now
 	}
 	if a.Do == sharer.Extend {
 		t.lease.until = a.Until
@@ -103,7 +107,7 @@ func (s *Server) drained(now sharer.Instant, t *tenant, st state) []sharer.Actio
 	t.lease = nil
 	delete(s.leases, t)
 	t.judge(now, l, st)
-	if l.told {
+	if l.told && !l.forced {
 		t.slack.learn(now.Sub(l.done))
 	}
 	if t.over {

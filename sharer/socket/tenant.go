@@ -42,6 +42,9 @@ type lease struct {
 	told  bool           // the Arbiter knows when the work in flight will be done
 	done  sharer.Instant // if told: when, as its processes said
 	signs uint64         // of the tenant, when it was granted
+	// forced is that others have been given the GPU: its processes stood still, so
+	// how late they are says nothing of what they predict.
+	forced bool
 }
 
 // Bounds of how long the busy words of a tenant that drains stay unlooked at, if

@@ -116,8 +116,9 @@ static uint32_t await(int lease, double seconds) {
 }
 
 /* Works under n leases, each for so many microseconds; says how long each took to
- * come, in microseconds. */
-static void work(int n, int us) {
+ * come, in microseconds. Between leases it is idle for a moment, unless it is
+ * steady: then more work waits all the time. */
+static void work(int n, int us, int steady) {
   for (int i = 0; i < n; i++) {
     uint64_t from = now();
     store(&slot->waiting, 1);
@@ -132,7 +133,7 @@ static void work(int n, int us) {
       turn = load(&grant->turn);
       store(&slot->busy_turn, turn);
     } while (load(&grant->turn) != turn || load(&grant->lease_kind) == AIPUB_LEASE_NONE);
-    store(&slot->waiting, 0);
+    store(&slot->waiting, (uint32_t)steady);
     printf("%llu ", (unsigned long long)(now() - from) / 1000);
     if (__atomic_fetch_add(&at_work[0], 1, __ATOMIC_SEQ_CST) != 0)
       __atomic_fetch_add(&at_work[1], 1, __ATOMIC_SEQ_CST);
@@ -141,9 +142,10 @@ static void work(int n, int us) {
     __atomic_fetch_sub(&at_work[0], 1, __ATOMIC_SEQ_CST);
     slot->launches++;
     store(&slot->busy_turn, 0);
-    tell(AIPUB_DRAINED, turn, (uint64_t)us * 1000, 0);
+    tell(AIPUB_DRAINED, turn, (uint64_t)us * 1000, (uint64_t)steady);
     await(0, 1);
   }
+  store(&slot->waiting, 0);
   printf("done\n");
 }
 
@@ -176,7 +178,8 @@ static void hello(uint64_t owner) {
 static void step(const char *verb, long a, long b) {
   int rc = 0;
 #define IS(name) (strcmp(verb, name) == 0)
-  if (IS("work")) return work((int)a, (int)b);
+  if (IS("work")) return work((int)a, (int)b, 0);
+  if (IS("toil")) return work((int)a, (int)b, 1);
   if (IS("garbage")) return garbage((unsigned)a, (int)b);
   if (IS("hello")) return hello((uint64_t)getpid());
   if (IS("impostor")) return hello(1);

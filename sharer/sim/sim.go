@@ -18,10 +18,14 @@ type Config struct {
 	// Launch is how long the GPU is idle between a command's end and the next one's
 	// start where a process has only one in flight. Default 15 µs.
 	Launch time.Duration
+	// Switch is how long the GPU is idle when it changes to another tenant's work,
+	// three times that if the work before is not done. Default 50 µs.
+	Switch time.Duration
 	// Misprediction is how far off the predicted end of the work in flight is, at
 	// most, in parts of what is left. Default 0.1.
 	Misprediction float64
-	// Ungated lets everybody launch at any time: a GPU without a sharer.
+	// Ungated lets everybody launch at any time, and changes cost nothing: what a
+	// sharer is compared with.
 	Ungated bool
 	Seed    uint64
 }
@@ -55,6 +59,12 @@ func New(c Config, jobs []Job) *Sim {
 	}
 	if c.Launch == 0 {
 		c.Launch = 15 * time.Microsecond
+	}
+	if c.Switch == 0 {
+		c.Switch = 50 * time.Microsecond
+	}
+	if c.Ungated {
+		c.Switch = 0
 	}
 	if c.Misprediction == 0 {
 		c.Misprediction = 0.1

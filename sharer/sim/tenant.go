@@ -12,13 +12,23 @@ import (
 // gpu works off commands one after the other.
 type gpu struct {
 	name string
+	last *tenant        // whose command was issued last
 	free sharer.Instant // when all that was issued is done
 }
 
-// run issues a command and returns when it runs.
-func (g *gpu) run(now sharer.Instant, length time.Duration) (start, end sharer.Instant) {
-	start = max(now, g.free)
-	g.free = start.Add(length)
+// run issues a command and returns when it runs. It costs to change to another
+// tenant's work, and three times as much where the work before it is not done:
+// a GPU that takes turns changes to the new work, back, and to it again.
+func (g *gpu) run(t *tenant, length time.Duration) (start, end sharer.Instant) {
+	now, cost := t.sim.now, time.Duration(0)
+	if g.last != nil && g.last != t {
+		cost = t.sim.config.Switch
+		if g.free > now {
+			cost *= 3
+		}
+	}
+	start = max(now, g.free).Add(cost)
+	g.last, g.free = t, start.Add(length)
 	return start, g.free
 }
 
@@ -166,7 +176,7 @@ func (t *tenant) launch(length time.Duration) (start, end sharer.Instant) {
 	t.idle++
 	t.inflight++
 	for _, g := range t.gpus {
-		from, to := g.run(t.sim.now, length)
+		from, to := g.run(t, length)
 		t.Add(g.name, time.Duration(from), time.Duration(to))
 		start, end = max(start, from), max(end, to)
 	}

@@ -67,6 +67,7 @@ if any sharer.share_error_1s sharer.share_error_10s sharer.reclaim_p50_ms sharer
 	bench sharer ./test/bench/sharer
 fi
 shim=("Overhead sharer.launch_overhead_ns sharer.alloc_overhead_us" "InitStorm sharer.init_storm_added_p99_ms sharer.init_storm_added_last_ms"
+	"ContextStorm sharer.context_storm_added_p99_ms sharer.context_storm_added_last_ms" "PreloadExec sharer.preload_exec_us"
 	"MemoryOverrun sharer.memory_overrun_bytes" "KillRecovery sharer.kill_recovery_s" "UnattachedFound sharer.unattached_found_s"
 	"ABICoverage sharer.abi_coverage_percent")
 for s in "${shim[@]}"; do

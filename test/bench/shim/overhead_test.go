@@ -34,24 +34,3 @@ func BenchmarkOverhead(b *testing.B) {
 	figure(b, "sharer.alloc_overhead_us", round(quantile(alloc, 0.5), 3), "us", raw)
 }
 
-// BenchmarkInitStorm has 300 processes call cuInit at once, on the driver that does
-// nothing. The figure is about the call as each process sees it; the last one's end
-// after the common start is printed beside it, since on few cores that is what
-// somebody who starts them waits for.
-func BenchmarkInitStorm(b *testing.B) {
-	const rounds, processes = 7, "300"
-	r := newRig(b, whole(139<<30))
-	var added, last []float64
-	raw := []string{"round native_p50_ms native_p99_ms preloaded_p50_ms preloaded_p99_ms native_last_ms preloaded_last_ms"}
-	for i := range rounds {
-		native := r.numbers(r.noop(r.command("", r.probe, "storm", processes)))
-		ours := r.numbers(r.noop(r.command(r.library, r.probe, "storm", processes)))
-		ms := func(rows [][]float64, c int, q float64) float64 { return quantile(column(rows, c), q) / 1e6 }
-		added = append(added, ms(ours, 0, 0.99)-ms(native, 0, 0.99))
-		last = append(last, ms(ours, 1, 1)-ms(native, 1, 1))
-		raw = append(raw, fmt.Sprintf("%d %.3f %.3f %.3f %.3f %.1f %.1f", i, ms(native, 0, 0.5), ms(native, 0, 0.99),
-			ms(ours, 0, 0.5), ms(ours, 0, 0.99), ms(native, 1, 1), ms(ours, 1, 1)))
-	}
-	figure(b, "sharer.init_storm_added_p99_ms", round(quantile(added, 0.5), 2), "ms", raw)
-	figure(b, "sharer.init_storm_added_last_ms", round(quantile(last, 0.5), 1), "ms", raw)
-}

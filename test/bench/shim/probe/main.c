@@ -100,7 +100,9 @@ int main(int argc, char **argv) {
     if (strcmp(verb, "cost") == 0) cost(atoi(argument));
     else if (strcmp(verb, "work") == 0) work();
     else if (strcmp(verb, "overrun") == 0) overrun(argument);
-    else if (strcmp(verb, "storm") == 0) storm(atoi(argument));
+    else if (strcmp(verb, "storm") == 0) storm(atoi(argument), false);
+    else if (strcmp(verb, "contexts") == 0) storm(atoi(argument), true);
+    else if (strcmp(verb, "execs") == 0) execs(atoi(argument), argc > 3 ? argv[3] : "");
     else return 2;
     return 0;
 }

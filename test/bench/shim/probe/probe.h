@@ -4,6 +4,7 @@
 #ifndef PROBE_H
 #define PROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../../../../sharer/shim/cuda_min.h"
@@ -23,6 +24,7 @@ void start(void); // cuInit and a primary context
 CUfunction kernel(const char *name);
 
 void overrun(const char *way); // fills a slice by one of the ways to take memory
-void storm(int processes);     // many processes call cuInit at once
+void storm(int processes, bool context); // many processes start at once, to cuInit or to a context
+void execs(int times, const char *program); // programs that never call CUDA
 
 #endif

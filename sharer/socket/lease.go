@@ -62,9 +62,6 @@ func (s *Server) grant(now sharer.Instant, t *tenant, a sharer.Action) (next []s
 		return true
 	})
 	t.publish(kind, a.Until)
-	if a.Reason == sharer.Reclaimed {
-		s.reclaim.observe(s.config.Now().Sub(t.since))
-	}
 	t.wants = false
 	return next
 }
@@ -115,7 +112,7 @@ func (s *Server) drained(now sharer.Instant, t *tenant, st state) []sharer.Actio
 	}
 	wants := !t.over && (l.again || t.waits(now, st))
 	if wants {
-		t.wants, t.since = true, now
+		t.wants = true
 	}
 	return s.arbiter.Drained(now, t.id, l.id, min(l.used, l.held(now)), wants)
 }
@@ -138,7 +135,7 @@ func (s *Server) want(now sharer.Instant, t *tenant) []sharer.Action {
 	case t.wants:
 		return nil
 	}
-	t.wants, t.since = true, now
+	t.wants = true
 	if now < s.hold {
 		return nil // endHold tells
 	}

@@ -4,7 +4,6 @@ package socket
 
 import (
 	"os"
-	"slices"
 	"testing"
 	"time"
 )
@@ -67,21 +66,6 @@ func TestSlack(t *testing.T) {
 	}
 	if d := time.Duration(s); d > time.Millisecond {
 		t.Errorf("after many true predictions the correction is still %v", d)
-	}
-}
-
-func TestHistogram(t *testing.T) {
-	h := newHistogram()
-	for _, d := range []time.Duration{0, 50 * time.Microsecond, 51 * time.Microsecond, time.Hour} {
-		h.observe(d)
-	}
-	want := make([]uint64, len(h.Bounds)+1)
-	want[0], want[1], want[len(want)-1] = 2, 1, 1
-	if !slices.Equal(h.Counts, want) || h.Count != 4 || h.Max != time.Hour {
-		t.Errorf("histogram is %+v, want counts %v", h, want)
-	}
-	if !slices.IsSorted(h.Bounds) {
-		t.Error("the bounds do not ascend")
 	}
 }
 

@@ -93,7 +93,6 @@ type Server struct {
 	started bool                 // Set was called
 	hold    sharer.Instant       // no lease before, unless all that was found is idle
 	beat    sharer.Instant       // when the next heartbeat is due
-	reclaim Histogram
 	watches map[chan struct{}]struct{}
 	closed  bool
 }
@@ -114,7 +113,6 @@ func New(c Config) (*Server, error) {
 		tenants: map[sharer.TenantID]*tenant{},
 		leases:  map[*tenant]struct{}{},
 		watches: map[chan struct{}]struct{}{},
-		reclaim: newHistogram(),
 	}, nil
 }
 

@@ -14,9 +14,7 @@ type tenant struct {
 	id     sharer.TenantID
 	slices []*slice
 	lease  *lease // nil: none
-	// wants is that the Arbiter knows that work waits, since then.
-	wants bool
-	since sharer.Instant
+	wants  bool   // the Arbiter knows that work waits
 	// signs counts its packets. missed counts the leases in a row that passed
 	// without a packet or a launch: its processes are stopped, or the machine is
 	// very busy. Then its waiting words are not believed until deaf, or until

@@ -19,9 +19,6 @@ type View struct {
 	At      sharer.Instant
 	Slices  []SliceView  // by ID
 	Tenants []TenantView // by ID
-	// Reclaim is how long owners waited from saying that they want the GPU, while
-	// somebody else had it, to seeing the lease.
-	Reclaim Histogram
 }
 
 // TenantView is a tenant's account.
@@ -137,7 +134,7 @@ func workOf(s wire.Slot) Work {
 func (s *Server) View() View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := View{At: s.config.Now(), Reclaim: s.reclaim.clone()}
+	v := View{At: s.config.Now()}
 	for _, id := range slices.Sorted(maps.Keys(s.slices)) {
 		v.Slices = append(v.Slices, s.slices[id].view())
 	}

@@ -57,7 +57,7 @@ func Divide(spec api.PartitionPolicySpec, nodes []Node) Division {
 	for i, n := range nodes {
 		sites[i] = sv.survey(n)
 	}
-	sizes := sizesOf(sites, parts)
+	sizes, units := sizesOf(sites, parts), unitsOf(sites, parts)
 	total := make([]int, len(parts))
 	for _, s := range sites {
 		p := planOn(s, sizes)
@@ -71,7 +71,7 @@ func Divide(spec api.PartitionPolicySpec, nodes []Node) Division {
 			d.Rejections = append(d.Rejections, nowhere(p, d.Nodes))
 			continue
 		}
-		d.Sets = append(d.Sets, Set{Name: p.name, CPUMilli: p.size.cpu, MemoryBytes: p.size.mem, GPU: p.gpu, Sharing: p.sharing})
+		d.Sets = append(d.Sets, Set{Name: p.name, CPUMilli: p.size.cpu, MemoryBytes: p.size.mem, GPU: p.gpu, GPUUnits: units[i], Sharing: p.sharing})
 	}
 	return d
 }

@@ -37,6 +37,9 @@ type Set struct {
 	CPUMilli, MemoryBytes int64
 	// GPU is the GPU part, nil for a CPU-only set.
 	GPU *api.SetGPU
+	// GPUUnits is its share of GPUs in 1/gpu.UnitsPerGPU of one, for quotas; it has
+	// no part in layouts.
+	GPUUnits int64
 	// Sharing is for block sets; nil means to lend and to borrow.
 	Sharing *api.Sharing
 }
@@ -48,6 +51,7 @@ func SetOf(name string, spec api.ResourceSetSpec) Set {
 		CPUMilli:    spec.CPU.MilliValue(),
 		MemoryBytes: spec.Memory.Value(),
 		GPU:         spec.GPU,
+		GPUUnits:    spec.GPUUnits,
 		Sharing:     spec.Sharing,
 	}
 }
@@ -59,6 +63,7 @@ func (s Set) Spec(policies ...string) api.ResourceSetSpec {
 		CPU:          *resource.NewMilliQuantity(s.CPUMilli, resource.DecimalSI),
 		Memory:       *resource.NewQuantity(s.MemoryBytes, resource.BinarySI),
 		GPU:          s.GPU.DeepCopy(),
+		GPUUnits:     s.GPUUnits,
 		Sharing:      s.Sharing.DeepCopy(),
 		Policies:     policies,
 	}

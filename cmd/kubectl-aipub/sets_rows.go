@@ -13,17 +13,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/gpu"
 )
 
 // setTable has a row for each set.
 func setTable(sets []api.ResourceSet) *metav1.Table {
-	t := columns("Name", "Resource", "CPU", "Memory", "GPU", "Free", "Held", "Total", "Status", "+Policies", "+Free on node")
+	t := columns("Name", "Resource", "CPU", "Memory", "GPU", "Free", "Held", "Total", "Status", "+GPU share", "+Policies", "+Free on node")
 	for _, s := range sets {
 		addRow(t, s.Name, s.Spec.ResourceName, s.Spec.CPU.String(), memory(s.Spec.Memory.Value()), gpuWords(s.Spec.GPU),
 			itoa(s.Status.Free), itoa(s.Status.Held), itoa(s.Status.Total), statusWord(s.Status.Conditions),
-			strings.Join(s.Spec.Policies, ","), onNodes(s.Status.Nodes))
+			inGPUs(s.Spec.GPUUnits), strings.Join(s.Spec.Policies, ","), onNodes(s.Status.Nodes))
 	}
 	return t
+}
+
+// inGPUs is what one set counts in quotas on GPU-equivalents, rounded to
+// thousandths: "0.25", "0.143", "2".
+func inGPUs(units int64) string {
+	thousandths := (units*1000 + gpu.UnitsPerGPU/2) / gpu.UnitsPerGPU
+	return strconv.FormatFloat(float64(thousandths)/1000, 'f', -1, 64)
 }
 
 // onNodes is "gpu-01 3/4, gpu-02 0/4": free and total.
@@ -66,6 +74,7 @@ func setFields(s api.ResourceSet) []field {
 		{"CPU", s.Spec.CPU.String()},
 		{"Memory", s.Spec.Memory.String()},
 		{"GPU", gpuWords(s.Spec.GPU)},
+		{"GPU share", inGPUs(s.Spec.GPUUnits)},
 	}
 	if s.Spec.GPU != nil && s.Spec.GPU.BlockPercent != nil {
 		fields = append(fields, field{"Sharing", sharingWords(s.Spec.Sharing)})

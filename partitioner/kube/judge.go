@@ -82,6 +82,7 @@ func Judge(s Snapshot) Outcome {
 			continue
 		}
 		spec := set.Spec
+		spec.GPUUnits = keptUnits(spec, spec.GPU)
 		spec.Policies = nil
 		if status := sc.setStatus(set.Name, spec); status.Held > 0 {
 			out.Sets[set.Name] = SetOutcome{Spec: spec, Status: status}

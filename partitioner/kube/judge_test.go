@@ -188,6 +188,37 @@ func TestJudgeSets(t *testing.T) {
 	}
 }
 
+func TestJudgeCountsSetsInUnits(t *testing.T) {
+	seventh := api.SetTemplate{Name: "m", GPU: &api.SetGPU{MIG: &api.MIGSize{ComputeSlices: 1}}}
+	known := makeSet("m", "4", "32Gi", "p")
+	known.Spec.GPU, known.Spec.GPUUnits = seventh.GPU, 3600
+	older := makeSet("m", "4", "32Gi", "p")
+	older.Spec.GPU = seventh.GPU
+	holding := makePartition("a1", 1)
+	holding.Status.Sets = []api.SetOnNode{{Name: "m", Total: 1, Held: 1}}
+	mig := makePolicy("p", "a", 9, seventh)
+	mig.Spec.GPUs = []api.GPURule{{Mode: api.GPUMIG}}
+	for name, tc := range map[string]struct {
+		snapshot Snapshot
+		set      string
+		want     int64
+	}{
+		"from the division": {Snapshot{Policies: []api.PartitionPolicy{makePolicy("p", "a", 9, whole("large", 2))},
+			Nodes: []corev1.Node{makeNode("a1", "a")}, Partitions: []api.NodePartition{makePartition("a1", 2)}}, "large", 50400},
+		"without nodes, whole GPUs are counted":       {Snapshot{Policies: []api.PartitionPolicy{makePolicy("p", "a", 9, whole("large", 1))}, Sets: []api.ResourceSet{makeSet("large", "16", "128Gi", "p")}}, "large", 25200},
+		"without nodes, a fraction stays as it was":   {Snapshot{Policies: []api.PartitionPolicy{mig}, Sets: []api.ResourceSet{known}}, "m", 3600},
+		"a set that is kept for its holders too":      {Snapshot{Sets: []api.ResourceSet{older}, Nodes: []corev1.Node{makeNode("a1", "a")}, Partitions: []api.NodePartition{holding}}, "m", 25200},
+		"a fraction that was never known is the most": {Snapshot{Policies: []api.PartitionPolicy{mig}, Sets: []api.ResourceSet{older}}, "m", 25200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.snapshot.Now = noon
+			if got := Judge(tc.snapshot).Sets[tc.set].Spec.GPUUnits; got != tc.want {
+				t.Errorf("set %s counts %d units, want %d", tc.set, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestJudgeFindsOrphans(t *testing.T) {
 	out := Judge(Snapshot{Nodes: []corev1.Node{makeNode("a1", "a")}, Now: noon,
 		Partitions: []api.NodePartition{makePartition("gone", 1), makePartition("a1", 1)}})

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,6 +19,8 @@ import (
 
 // definitions are the ResourceSets that policies define, by name. The eldest
 // policy of a name sets the size; younger ones that agree are named beside it.
+// Where their pools have other models of GPU, a MIG set counts with its largest
+// fraction of one.
 //
 // A set that its policy still names but that cannot be sized now, because no
 // node is there to divide, keeps the size it has: pods that wait for a pool to
@@ -36,6 +39,8 @@ func (sc *scene) definitions() map[string]api.ResourceSetSpec {
 			spec, sized := specs[template.Name]
 			if !sized {
 				spec, sized = sc.sizeOf(p, template)
+			} else if set, ok := p.division.Set(template.Name); ok {
+				spec.GPUUnits = max(spec.GPUUnits, set.GPUUnits)
 			}
 			if sized {
 				spec.Policies = append(spec.Policies, p.policy.Name)
@@ -63,6 +68,7 @@ func (sc *scene) sizeOf(p *pool, template api.SetTemplate) (api.ResourceSetSpec,
 	}
 	spec := *sc.Sets[i].Spec.DeepCopy()
 	spec.ResourceName, spec.Policies = gpu.ResourceName(template.Name), nil
+	spec.GPUUnits = keptUnits(spec, template.GPU)
 	spec.GPU, spec.Sharing = template.GPU.DeepCopy(), template.Sharing.DeepCopy()
 	if template.CPU != nil {
 		spec.CPU = *template.CPU
@@ -71,6 +77,15 @@ func (sc *scene) sizeOf(p *pool, template api.SetTemplate) (api.ResourceSetSpec,
 		spec.Memory = *template.Memory
 	}
 	return spec, true
+}
+
+// keptUnits are the units of a set whose pool has no node to ask. What a MIG
+// instance is of a GPU is then known only for the size that it had.
+func keptUnits(had api.ResourceSetSpec, now *api.SetGPU) int64 {
+	if now != nil && now.MIG != nil && equality.Semantic.DeepEqual(had.GPU, now) && had.GPUUnits > 0 {
+		return had.GPUUnits
+	}
+	return partitioner.UnitsOf(now, 0)
 }
 
 // setStatus sums up the nodes of one set.

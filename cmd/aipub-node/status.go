@@ -18,6 +18,7 @@ func (a *agent) status() api.NodePartitionStatus {
 		GPUCount: int32(len(t.gpus)),
 		Models:   kube.Models(t.gpus),
 		GPUs:     kube.GPUs(t.gpus, a.state.Layout().Modes, snap.GPUs),
+		Counters: kube.Counters(snap),
 		Slices:   kube.Slices(snap),
 		Sets:     kube.Sets(snap),
 	}

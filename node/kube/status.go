@@ -82,7 +82,7 @@ func Slices(snap gpu.Snapshot) []api.NodeSlice {
 	for _, st := range snap.Slices {
 		n := api.NodeSlice{
 			ID: string(st.Slice.ID), Set: st.Slice.Set, GPUs: st.Slice.GPUs,
-			State: api.SliceState(st.State), Since: metav1.NewTime(st.Since),
+			State: api.SliceState(st.State), Since: metav1.NewTime(st.Since), Uses: uses(st.Slice),
 		}
 		if b := st.Slice.Block; b != nil {
 			n.BlockPercent = int32(b.Percent)
@@ -95,6 +95,30 @@ func Slices(snap gpu.Snapshot) []api.NodeSlice {
 			n.Holder = &api.Holder{Namespace: st.Holder.Namespace, Pod: st.Holder.Pod, Container: st.Holder.Container}
 		}
 		out = append(out, n)
+	}
+	return out
+}
+
+// Counters are the capacities that slices share.
+func Counters(snap gpu.Snapshot) map[string]int64 {
+	if len(snap.Totals) == 0 {
+		return nil
+	}
+	out := make(map[string]int64, len(snap.Totals))
+	for c, total := range snap.Totals {
+		out[string(c)] = total
+	}
+	return out
+}
+
+// uses sums up what a slice takes of each counter.
+func uses(s gpu.Slice) map[string]int64 {
+	if len(s.Uses) == 0 {
+		return nil
+	}
+	out := make(map[string]int64, len(s.Uses))
+	for _, u := range s.Uses {
+		out[string(u.Counter)] += u.Amount
 	}
 	return out
 }

@@ -11,4 +11,6 @@ needed=$(objdump -p "$lib" | awk '$1 == "NEEDED" {print $2}')
 [ "$needed" = libc.so.6 ] || { echo "needs $needed: libc.so.6 alone is allowed"; exit 1; }
 others=$(objdump -T "$lib" | awk '$0 !~ /UND/ && NF > 5 {print $NF}' | grep -Ev '^(cu[A-Z]|nvml[A-Z]|dlsym$|dlvsym$)' || true)
 [ -z "$others" ] || { echo "exports $others"; exit 1; }
+relocations=$(readelf -rW "$lib" | grep -cE 'R_[A-Z0-9_]*_RELATIVE')
+[ "$relocations" -le 32 ] || { echo "has $relocations relative relocations, which every program pays for: at most 32"; exit 1; }
 echo "ok symbols: glibc $newest"

@@ -33,4 +33,3 @@ func BenchmarkOverhead(b *testing.B) {
 	figure(b, "sharer.launch_overhead_ns", round(quantile(launch, 0.5), 1), "ns", raw)
 	figure(b, "sharer.alloc_overhead_us", round(quantile(alloc, 0.5), 3), "us", raw)
 }
-

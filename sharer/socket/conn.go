@@ -73,7 +73,7 @@ func (sl *slice) accept() {
 		// The connection stays in the queue. Listening on would be a busy loop.
 		sl.deaf = true
 		s.poll.pause(sl.listener, true)
-		s.config.Log.Warn("cannot accept a process for now", "slice", sl.ID, "err", err)
+		s.complain(&sl.said.refused, "cannot accept a process for now", "slice", sl.ID, "err", err)
 		return
 	}
 	if err != nil {
@@ -153,13 +153,13 @@ func (c *conn) greet(m wire.Message) {
 	}
 	p, id, err := sl.server.verify(sl, int(c.reg.fd), m)
 	if errors.Is(err, errImpostor) {
-		sl.server.config.Log.Warn("refused a process", "slice", sl.ID, "err", err)
+		sl.server.complain(&sl.said.impostor, "refused a process", "slice", sl.ID, "err", err)
 		c.refuse(wire.RefusedIdentity)
 		return
 	}
 	if err != nil {
 		// Who it is could not be found out. It tries again.
-		sl.server.config.Log.Info("could not verify a process", "slice", sl.ID, "err", err)
+		sl.server.complain(&sl.said.unverified, "could not verify a process", "slice", sl.ID, "err", err)
 		c.close()
 		return
 	}

@@ -47,6 +47,7 @@ type directory struct {
 	path  string
 	grant grant
 	page  page
+	files [2]os.FileInfo // the grant and the page, as they were opened
 }
 
 // slicesDir is the folder of all directories.
@@ -112,7 +113,11 @@ func (d *directory) open(s Slice) error {
 	if err != nil {
 		return fmt.Errorf("adopt slice %s: %w", s.ID, err)
 	}
+	d.files[0], err = file.Stat()
 	_ = file.Close() // the mapping stays
+	if err != nil {
+		return fmt.Errorf("adopt slice %s: %w", s.ID, err)
+	}
 	d.grant = grant{(*wire.Grant)(unsafe.Pointer(&b[0]))}
 	g := d.grant.w
 	if g.Magic != 0 && (g.Magic != wire.GrantMagic || g.Layout != wire.Layout || g.Size != uint32(wire.GrantSize)) {
@@ -123,6 +128,9 @@ func (d *directory) open(s Slice) error {
 		return fmt.Errorf("adopt slice %s: %w", s.ID, err)
 	}
 	d.page.w = (*wire.Page)(unsafe.Pointer(&b[0]))
+	if d.files[1], err = d.page.file.Stat(); err != nil {
+		return fmt.Errorf("adopt slice %s: %w", s.ID, err)
+	}
 	if g.Magic == 0 {
 		// New. The grant's magic number comes last of all.
 		d.page.setHeader()
@@ -154,6 +162,23 @@ func mapFile(path string, size int) (*os.File, []byte, error) {
 		return nil, nil, errors.Join(fmt.Errorf("map %s: %w", path, err), f.Close())
 	}
 	return f, b, nil
+}
+
+// intact reports whether a container that starts would find the files that are
+// mapped here.
+func (d *directory) intact() bool {
+	for i, name := range [...]string{wire.GrantFile, wire.PageFile} {
+		info, err := os.Lstat(filepath.Join(d.path, name))
+		if errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(info, d.files[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *directory) hasSocket() bool {
+	_, err := os.Lstat(filepath.Join(d.path, wire.SocketFile))
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // close unmaps the files. Nothing may use the directory afterwards.

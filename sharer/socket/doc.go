@@ -39,6 +39,12 @@
 // before the turn changed is seen; whoever comes later sees the new turn and
 // issues nothing. When no busy word is left the tenant has drained.
 //
+// # When a directory is removed
+//
+// Twice a second, and before a container is started, the server looks whether the
+// directories are where it made them. One that is gone is made anew; the processes
+// that have the old files mapped go on (see slice.lost).
+//
 // # When the agent stops
 //
 // The processes see the heartbeat stop and share the GPU by the timetable in

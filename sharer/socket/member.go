@@ -22,6 +22,11 @@ type slice struct {
 	door     int  // connections that may still be let in
 	deaf     bool // the listener is paused, for want of file descriptors
 	retired  bool // no longer in the set; goes when its last process is dead
+	// lost counts up from 1 what has lost its directory, with the latest last; 0: it
+	// has it. Goes when its last process is dead.
+	lost     int
+	said     complaints
+	broken   complaint
 	members  map[int]*member
 	conns    map[*conn]struct{}
 	past     Work // of processes that are dead

@@ -28,12 +28,14 @@ type Allowance struct {
 func (s *Server) SetMemory(id gpu.SliceID, a Allowance) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl := s.slices[id]
-	if sl == nil || sl.retired {
+	if sl := s.slices[id]; sl == nil || sl.retired {
 		return fmt.Errorf("set memory: no slice %q", id)
 	}
-	sl.MemoryBytes, sl.Reclaim = a.MemoryBytes, a.Reclaim
-	sl.dir.grant.allow(a)
+	for _, sl := range s.instances(id) {
+		sl.MemoryBytes, sl.Reclaim = a.MemoryBytes, a.Reclaim
+		sl.dir.grant.allow(a)
+	}
+	s.divide(id)
 	return nil
 }
 
@@ -46,6 +48,9 @@ func (g grant) allow(a Allowance) {
 		g.nextTurn()
 	}
 }
+
+// limitMemory changes the limit alone.
+func (g grant) limitMemory(bytes uint64) { atomic.StoreUint64(&g.w.MemoryBytes, bytes) }
 
 // shortTime is how long what a process said of being short counts. It says it
 // again while it waits.

@@ -16,7 +16,7 @@ import (
 // A stranger is a slot that is taken and whose owner has not said Hello to this
 // agent: it is about to, it did to an agent before, or it is dead.
 type stranger struct {
-	slice gpu.SliceID
+	slice gpu.SliceID // its key
 	slot  int
 	id    identity
 	file  fileID // of the page, which its process has mapped
@@ -38,6 +38,7 @@ func (s *Server) reap(ctx context.Context) {
 }
 
 func (s *Server) reapOnce() {
+	s.layDown()
 	strangers := s.strangers()
 	found := map[stranger]peer{}
 	complete := true
@@ -64,7 +65,7 @@ func (s *Server) strangers() []stranger {
 		damaged, err := sl.dir.page.repair()
 		if damaged || err != nil {
 			sl.damage++
-			s.config.Log.Warn("a container damaged its page", "slice", sl.ID, "err", err)
+			s.complain(&sl.said.page, "a container damaged its page; it is put right", "slice", sl.ID, "err", err)
 		}
 		ids, err := sl.dir.page.identities()
 		if err != nil {
@@ -72,7 +73,7 @@ func (s *Server) strangers() []stranger {
 		}
 		for slot, id := range ids {
 			if id.owner != 0 && sl.members[slot] == nil {
-				all = append(all, stranger{sl.ID, slot, id, sl.file})
+				all = append(all, stranger{sl.key(), slot, id, sl.file})
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func (s *Server) strangers() []stranger {
 func (s *Server) search(strangers []stranger) (found map[stranger]peer, complete bool) {
 	pids, err := s.proc.pids()
 	if err != nil {
-		s.config.Log.Error("cannot look for processes", "err", err)
+		s.complain(&s.blind, "cannot look for processes", "err", err)
 		return nil, false
 	}
 	byOwner := map[uint64][]stranger{}
@@ -101,7 +102,7 @@ func (s *Server) search(strangers []stranger) (found map[stranger]peer, complete
 		}
 	}
 	if failed != nil {
-		s.config.Log.Error("cannot look at all processes", "err", failed)
+		s.complain(&s.blind, "cannot look at all processes", "err", failed)
 	}
 	return found, failed == nil
 }

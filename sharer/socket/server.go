@@ -14,7 +14,6 @@ import (
 
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/sharer"
-	"aipub.io/aipub/sharer/wire"
 )
 
 // Config is what a Server needs to know. Zero values mean the defaults.
@@ -83,6 +82,7 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	config Config
 	proc   procFS
+	blind  complaint // the reaper's, without mu
 
 	mu      sync.Mutex // guards all below, held while events are handled
 	poll    *poller
@@ -261,11 +261,11 @@ func (s *Server) notify() {
 func (s *Server) SetOverhead(id gpu.SliceID, slot int, bytes uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl := s.slices[id]
-	if sl == nil || slot < 0 || slot >= wire.Slots || sl.members[slot] == nil {
+	sl, index := s.instance(id, slot)
+	if sl == nil || sl.members[index] == nil {
 		return fmt.Errorf("set overhead: no process in slot %d of slice %q", slot, id)
 	}
-	if err := sl.dir.page.setOverhead(slot, bytes); err != nil {
+	if err := sl.dir.page.setOverhead(index, bytes); err != nil {
 		return fmt.Errorf("set overhead: %w", err)
 	}
 	return nil

@@ -40,8 +40,8 @@ func (s *Server) Set(specs []Slice) error {
 			errs = append(errs, err)
 		}
 	}
-	for id, sl := range s.slices {
-		if !kept[id] {
+	for _, sl := range s.slices {
+		if !kept[sl.ID] {
 			s.retire(sl)
 		}
 	}
@@ -90,12 +90,18 @@ func (s *Server) put(now sharer.Instant, spec Slice) error {
 	if sl.GPU != spec.GPU {
 		return fmt.Errorf("change slice %s: it is on %s, and cannot move to %s", spec.ID, sl.GPU, spec.GPU)
 	}
+	if _, err := s.restore(now, sl); err != nil {
+		return fmt.Errorf("make directory of slice %s anew: %w", spec.ID, err)
+	}
+	for _, one := range s.instances(spec.ID) {
+		one.Slice, one.retired = spec, false
+	}
+	sl = s.slices[spec.ID]
 	if sl.listener == (token{}) {
 		if err := sl.listen(); err != nil {
 			return err
 		}
 	}
-	sl.Slice, sl.retired = spec, false
 	return nil
 }
 
@@ -143,19 +149,15 @@ func (s *Server) retire(sl *slice) {
 	s.removeIfLeft(sl)
 }
 
-// removeIfLeft removes a retired slice that no process uses.
+// removeIfLeft removes a slice that is over, or lost, and that no process uses.
 func (s *Server) removeIfLeft(sl *slice) {
-	if !sl.retired || len(sl.members) > 0 {
+	if !sl.retired && sl.lost == 0 || len(sl.members) > 0 {
 		return
 	}
 	if ids, err := sl.dir.page.identities(); err == nil && slices.IndexFunc(ids[:], func(id identity) bool { return id.owner != 0 }) >= 0 {
 		return // the reaper looks after them
 	}
-	delete(s.slices, sl.ID)
-	for _, t := range s.tenants {
-		t.slices = slices.DeleteFunc(t.slices, func(x *slice) bool { return x == sl })
-	}
-	if err := sl.dir.remove(); err != nil {
+	if err := s.forget(sl); err != nil {
 		s.config.Log.Error("cannot remove a slice's directory", "slice", sl.ID, "err", err)
 	}
 }
@@ -235,6 +237,11 @@ func (s *Server) writeLimits(specs []sharer.Tenant) {
 		}
 		sl.dir.grant.setLimits(sl.Slice, t, w)
 	}
+	for _, sl := range s.slices {
+		if sl.lost > 0 {
+			s.divide(sl.ID)
+		}
+	}
 }
 
 // tenantOf sums up the slices of a tenant, in their order.
@@ -242,6 +249,9 @@ func tenantOf(id sharer.TenantID, group []*slice) sharer.Tenant {
 	t := sharer.Tenant{ID: id, Lend: true, Borrow: true}
 	most := map[string]int{}
 	for _, sl := range group {
+		if sl.lost > 0 {
+			continue // its heir counts
+		}
 		t.Lend, t.Borrow = t.Lend && sl.Lend, t.Borrow && sl.Borrow
 		i, found := slices.BinarySearchFunc(t.Legs, sl.GPU, func(l sharer.Leg, gpu string) int { return cmp.Compare(l.GPU, gpu) })
 		if !found {

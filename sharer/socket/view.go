@@ -50,7 +50,9 @@ type SliceView struct {
 // Process is one that is attached to a slice.
 type Process struct {
 	Slice gpu.SliceID
-	Slot  int
+	// Slot counts on from wire.Slots where the slice has lost its directory since it
+	// attached.
+	Slot int
 	// HostPID is its PID in the agent's namespace, PID in its own.
 	HostPID int
 	PID     uint64
@@ -136,7 +138,15 @@ func (s *Server) View() View {
 	defer s.mu.Unlock()
 	v := View{At: s.config.Now()}
 	for _, id := range slices.Sorted(maps.Keys(s.slices)) {
-		v.Slices = append(v.Slices, s.slices[id].view())
+		if s.slices[id].lost > 0 {
+			continue
+		}
+		all := s.instances(id)
+		one := all[0].view()
+		for _, lost := range all[1:] {
+			one.merge(lost.view())
+		}
+		v.Slices = append(v.Slices, one)
 	}
 	for _, stat := range s.arbiter.Stats() {
 		if t := s.tenants[stat.Tenant]; t != nil {
@@ -161,7 +171,9 @@ func (t *tenant) view(stat sharer.Stat) TenantView {
 		v.Lease = t.lease.kind
 	}
 	for _, sl := range t.slices {
-		v.Slices = append(v.Slices, sl.ID)
+		if sl.lost == 0 {
+			v.Slices = append(v.Slices, sl.ID)
+		}
 	}
 	return v
 }
@@ -186,7 +198,7 @@ func (sl *slice) view() SliceView {
 
 func (m *member) view(s wire.Slot) Process {
 	return Process{
-		Slice: m.slice.ID, Slot: m.slot, HostPID: m.peer.pid, PID: m.id.owner, StartTime: m.id.start,
+		Slice: m.slice.ID, Slot: m.slice.lost*wire.Slots + m.slot, HostPID: m.peer.pid, PID: m.id.owner, StartTime: m.id.start,
 		Connected: m.conn != nil, BuildID: hex.EncodeToString(s.BuildID[:]), DriverVersion: s.DriverVersion,
 		Hooks: s.Hooks, Found: s.Found, Unknown: s.Unknown, Problems: s.Problems,
 		Memory: memoryOf(s), Work: workOf(s),

@@ -15,7 +15,7 @@
 _Thread_local struct gate_thread *gate_self;
 _Atomic(struct gate *) gate_only;
 _Atomic uint32_t gate_generation;
-int (*gate_get_context)(CUcontext *);
+static int (*get_context)(CUcontext *);
 
 // For how long a thread sleeps that waits for room: what is in flight may be done
 // sooner, or later, than predicted.
@@ -51,6 +51,11 @@ static struct gate_thread *enrol(void) {
     lock_give(&threads_lock);
     errno = error;
     return gate_self = t;
+}
+
+__attribute__((noinline)) bool gate_among(const struct gate_line *line) {
+    CUcontext context;
+    return get_context && get_context(&context) == CUDA_SUCCESS && context == line->context;
 }
 
 bool gate_calls(const struct gate *g) {
@@ -254,7 +259,7 @@ void gate_use(struct device *d) {
     static struct lock once;
     static bool registered;
     if (!d) return;
-    gate_get_context = resolve_symbol("cuCtxGetCurrent");
+    get_context = resolve_symbol("cuCtxGetCurrent");
     lock_take(&once);
     if (!registered) registered = atexit(end_helpers) == 0;
     struct whole *w = d->gate ? NULL : sys_zeroed(sizeof *w);

@@ -61,7 +61,6 @@ struct track_head {
 
 extern _Thread_local struct gate_thread *gate_self __attribute__((tls_model("initial-exec")));
 extern _Atomic(struct gate *) gate_only;  // the gate of the only context; NULL: ask whose a launch is
-extern int (*gate_get_context)(CUcontext *);
 extern _Atomic uint32_t gate_generation;  // changes when a context or stream is gone
 
 // One launch on its way.
@@ -86,15 +85,18 @@ static inline struct gate_line *gate_line_of(struct gate_thread *self, CUstream 
     return &self->line[((uintptr_t)stream >> 4 ^ (uintptr_t)stream >> 9) % LINES];
 }
 
+// gate_among says whether the line is the current context's, where there are
+// several.
+bool gate_among(const struct gate_line *line);
+
 // gate_line_holds says whether the line is this stream's: where there are several
 // contexts, a default stream has the same handle in each.
 static inline bool gate_line_holds(const struct gate_line *line, const struct gate_thread *self, CUstream stream) {
-    CUcontext context;
-    if (line->stream != stream || !line->track) return false;
-    if (line->generation != atomic_load_explicit(&gate_generation, memory_order_relaxed)) return false;
+    if (UNLIKELY(line->stream != stream || !line->track)) return false;
+    if (UNLIKELY(line->generation != atomic_load_explicit(&gate_generation, memory_order_relaxed))) return false;
     struct gate *only = atomic_load_explicit(&gate_only, memory_order_relaxed);
     if (LIKELY(only != NULL)) return only == atomic_load_explicit(&self->gate, memory_order_relaxed);
-    return gate_get_context && gate_get_context(&context) == CUDA_SUCCESS && context == line->context;
+    return gate_among(line);
 }
 
 // gate_fast lets the launch through when nothing has to be looked at. The flag is
@@ -108,9 +110,9 @@ static inline bool gate_fast(struct ticket *t, const void *key, CUstream stream)
     if (UNLIKELY(atomic_load_explicit(&capture_open, memory_order_relaxed) != 0)) return false;
     struct gate *g = atomic_load_explicit(&self->gate, memory_order_relaxed);
     struct cost *c = &g->costs[gate_cost_index(key)];
-    if (atomic_load_explicit(&c->key, memory_order_relaxed) != key) return false;
+    if (UNLIKELY(atomic_load_explicit(&c->key, memory_order_relaxed) != key)) return false;
     int32_t left = atomic_load_explicit(&c->left, memory_order_relaxed);
-    if (left <= 0) return false;
+    if (UNLIKELY(left <= 0)) return false;
     atomic_store_explicit(&c->left, left - 1, memory_order_relaxed);
     int64_t ns = atomic_load_explicit(&c->ns, memory_order_relaxed);
     atomic_store_explicit(&self->in_call, 1, memory_order_relaxed);

@@ -29,6 +29,7 @@ func (a *agent) sample(ctx context.Context, look eyes, pods []gpu.Pod) (attach.S
 	}
 	view := a.sharing.server.View()
 	s := attach.Sample{At: view.At, Slices: append(held, ending(view)...), Attached: attached(view)}
+	countDamage(s.Slices, view)
 	minors := map[int]string{}
 	for _, g := range a.gpus() {
 		if !slices.ContainsFunc(held, func(h attach.Slice) bool { return h.GPU == g.UUID }) {
@@ -124,6 +125,17 @@ func ending(v socket.View) []attach.Slice {
 		}
 	}
 	return all
+}
+
+// countDamage takes over how often each slice's page was found damaged.
+func countDamage(all []attach.Slice, v socket.View) {
+	for i := range all {
+		for _, sl := range v.Slices {
+			if sl.ID == all[i].ID {
+				all[i].Damage = sl.Damage
+			}
+		}
+	}
 }
 
 // attached are the processes with the limiter.

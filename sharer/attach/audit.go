@@ -42,6 +42,7 @@ type Auditor struct {
 	ledgers  map[ledgerKey]ledger
 	contexts map[string]*contexts // by GPU
 	clocks   map[clockKey]clock
+	pages    map[gpu.SliceID]damage
 }
 
 // suspicion is a finding that may not have lasted long enough.
@@ -84,6 +85,7 @@ func (a *Auditor) Observe(s Sample) Report {
 	}
 	found = append(found, overMemory(ix)...)
 	found = append(found, a.unaccountedTime(ix)...)
+	found = append(found, a.damaged(ix)...)
 
 	since := map[suspicion]sharer.Instant{}
 	for _, f := range found {

@@ -37,6 +37,9 @@ const (
 	// UnaccountedTime is a process that keeps the GPU busy for longer than it
 	// says.
 	UnaccountedTime Reason = "UnaccountedTime"
+	// DamagedPage is a slice whose container writes nonsense into the page that it
+	// shares with the agent, or makes its file longer or shorter.
+	DamagedPage Reason = "DamagedPage"
 )
 
 // Finding is something wrong that has lasted for the grace.
@@ -45,7 +48,8 @@ type Finding struct {
 	// Slice that is concerned; empty for Foreign.
 	Slice gpu.SliceID
 	GPU   string
-	// Process is, for OverMemory, the one of the slice that uses most.
+	// Process is, for OverMemory, the one of the slice that uses most, and empty for
+	// DamagedPage.
 	Process   ProcessID
 	Container Container
 	// Since is when it was first seen.
@@ -71,6 +75,8 @@ func message(f Finding, detail string) string {
 		return fmt.Sprintf("slice %s uses %s of %s", f.Slice, detail, f.GPU)
 	case UnaccountedMemory:
 		return fmt.Sprintf("process %d uses %s of %s", pid, detail, f.GPU)
+	case DamagedPage:
+		return fmt.Sprintf("the container has damaged the page of slice %s, which it shares with the agent, %s times; it is put right each time, and its file cut back to its size; end the program that writes to it", f.Slice, detail)
 	case UnaccountedTime:
 		return fmt.Sprintf("process %d kept %s busy for %s", pid, f.GPU, detail)
 	}

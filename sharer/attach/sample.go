@@ -53,6 +53,8 @@ type Slice struct {
 	Holder Container
 	// MemoryBytes is the slice's limit; 0: none.
 	MemoryBytes uint64
+	// Damage counts how often the agent found the slice's page damaged.
+	Damage uint64
 }
 
 // held reports whether c holds the slice, as far as it is known.

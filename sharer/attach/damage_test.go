@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package attach_test
+
+import (
+	"testing"
+	"time"
+
+	"aipub.io/aipub/sharer/attach"
+)
+
+func TestADamagedPageIsFoundForAMinuteAfterTheLastTime(t *testing.T) {
+	a, s := attach.New(attach.Config{}), sample()
+	look := func() []attach.Finding {
+		s.At = s.At.Add(500 * time.Millisecond)
+		return a.Observe(s).Findings
+	}
+	if f := look(); len(f) != 0 {
+		t.Fatalf("found %+v in a sound page", f)
+	}
+	var f []attach.Finding
+	for range 10 {
+		s.Slices[0].Damage++
+		f = look()
+	}
+	if len(f) != 1 || f[0].Reason != attach.DamagedPage || f[0].Slice != "a" || f[0].Container.PodUID != podA.PodUID {
+		t.Fatalf("found %+v, want the damaged page of slice a and its pod", f)
+	}
+	if got := attach.Kill.Decide(f[0], s.At.Add(time.Hour), 0); got != attach.Warn {
+		t.Errorf("a damaged page is treated by %s, and harms nobody else: want warn", got)
+	}
+	from := s.At
+	for len(f) > 0 && s.At.Sub(from) < time.Hour {
+		f = look()
+	}
+	if d := s.At.Sub(from); d != time.Minute {
+		t.Errorf("the finding ended %v after the last damage, want a minute", d)
+	}
+}

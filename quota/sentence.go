@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	api "aipub.io/aipub/api/v1alpha1"
+)
+
+// maxNamed is how many holders a sentence names.
+const maxNamed = 3
+
+// Sentence says to who asked which level is in the way, its limit, who holds it,
+// when the next is due back and what to do. The names of users for whom sees is
+// false are left out ("2 others"); nil sees all. Times are in now's zone.
+//
+//	project vision has 8 of 8 sets small in use (quota vision): alice 5, bob 3;
+//	the next is due back at 14:05 UTC (in 25 minutes). Wait, or end one of yours.
+func (s Shortfall) Sentence(sees func(user string) bool, now time.Time) string {
+	if sees == nil {
+		sees = func(string) bool { return true }
+	}
+	if s.Asked > s.Limit {
+		return s.never(sees)
+	}
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s has %s of %s in use%s%s", subject(s.Scope, s.User, sees),
+		amountText(s.Set, s.Used), amountOf(s.Set, s.Limit), byType(" by ", s.Type), within(s.Scope))
+	if s.Reserved > 0 {
+		fmt.Fprintf(b, " and %s kept for minimums of Operations", amountText(s.Set, s.Reserved))
+	}
+	fmt.Fprintf(b, " (quota %s)", s.Quota)
+	if s.Used+s.Reserved < s.Limit {
+		fmt.Fprintf(b, ", and %s asked for", are(s.Set, s.Asked, " more"))
+	}
+	if list := s.holderList(sees); list != "" {
+		b.WriteString(": " + list)
+	}
+	b.WriteString(dueText(s.Next, now))
+	b.WriteString(". " + s.advice(sees, now))
+	return b.String()
+}
+
+// never is the sentence for what waiting does not help.
+func (s Shortfall) never(sees func(string) bool) string {
+	who := subject(s.Scope, s.User, sees)
+	what := byType(" for ", s.Type) + within(s.Scope)
+	if s.Limit == 0 {
+		instead := "another set"
+		if s.Set == units {
+			instead = "a set without a GPU"
+		}
+		return fmt.Sprintf("%s may have no %s%s (quota %s). Ask for %s, or ask an administrator to raise the quota.",
+			who, noun(s.Set, 0), what, s.Quota, instead)
+	}
+	return fmt.Sprintf("%s may have at most %s%s (quota %s), and %s asked for. "+
+		"Ask for fewer, or ask an administrator to raise the quota.",
+		who, amountOf(s.Set, s.Limit), what, s.Quota, are(s.Set, s.Asked, ""))
+}
+
+// holderList is "alice 5, bob 3, 2 others 4".
+func (s Shortfall) holderList(sees func(string) bool) string {
+	personal := s.Scope.User != "" || s.Scope.EachUser
+	if personal && !sees(s.User) {
+		return ""
+	}
+	var parts []string
+	rest, others := s.Used, s.HoldersLeft
+	for _, h := range s.Holders {
+		if len(parts) == maxNamed || !sees(h.User) {
+			others++
+			continue
+		}
+		name := person(h.User)
+		if personal {
+			name = h.Workload.title()
+		}
+		parts = append(parts, name+" "+amountText(s.Set, h.Held))
+		rest -= h.Held
+	}
+	if others > 0 {
+		word := " others "
+		if others == 1 {
+			word = " other "
+		}
+		parts = append(parts, strconv.Itoa(others)+word+amountText(s.Set, rest))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// advice is what who asked can do.
+func (s Shortfall) advice(sees func(string) bool, now time.Time) string {
+	wait := "Wait"
+	if s.Asker.Type == api.TypeWorkspace { // refused at once, so that nothing waits
+		wait = "Try again later"
+		if s.Next.After(now) {
+			wait = "Try again then"
+		}
+	}
+	othersSeen := false
+	for _, h := range s.Holders {
+		if h.User == s.Asker.User {
+			return wait + ", or end one of yours."
+		}
+		othersSeen = othersSeen || sees(h.User)
+	}
+	switch {
+	case othersSeen:
+		return wait + ", or ask one of them."
+	case s.Used == 0 && s.Reserved > 0:
+		return wait + ", or lower the minimum of an Operation."
+	}
+	return wait + "."
+}
+
+// Sentence says what stands above the limit, and that nothing has to end.
+func (x Excess) Sentence(sees func(user string) bool) string {
+	if sees == nil {
+		sees = func(string) bool { return true }
+	}
+	kept := ""
+	if x.Reserved > 0 {
+		kept = fmt.Sprintf(" and %s kept for minimums of Operations", amountText(x.Set, x.Reserved))
+	}
+	return fmt.Sprintf("%s has %s of %s in use%s%s%s (quota %s): nothing has to end, and nothing new fits until %s given back.",
+		subject(x.Scope, x.User, sees), amountText(x.Set, x.Used), amountOf(x.Set, x.Limit), byType(" by ", x.Type),
+		within(x.Scope), kept, x.Quota, are(x.Set, x.Excess, ""))
+}
+
+// subject is whose limit it is.
+func subject(s api.QuotaScope, user string, sees func(string) bool) string {
+	switch {
+	case s.User == "" && !s.EachUser:
+		return "project " + s.Project
+	case !sees(user):
+		return "a person"
+	}
+	return person(user)
+}
+
+// person is how a user is called: what belongs to a project has its name.
+func person(user string) string {
+	if project, ok := strings.CutPrefix(user, api.ProjectUserPrefix); ok {
+		return "project " + project + " itself"
+	}
+	return user
+}
+
+// within names the project of a person's limit in a project.
+func within(s api.QuotaScope) string {
+	if s.Project == "" || s.User == "" && !s.EachUser {
+		return ""
+	}
+	return " in project " + s.Project
+}
+
+func byType(preposition string, t api.WorkloadType) string {
+	if t == "" {
+		return ""
+	}
+	return preposition + string(t) + "s"
+}
+
+// amountText is the bare number: sets, or GPUs.
+func amountText(set string, n int64) string {
+	if set == units {
+		return Units(n).String()
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// amountOf is the number with what it counts.
+func amountOf(set string, n int64) string { return amountText(set, n) + " " + noun(set, n) }
+
+func noun(set string, n int64) string {
+	one := amountText(set, n) == "1"
+	switch {
+	case set == units && one:
+		return "GPU"
+	case set == units:
+		return "GPUs"
+	case one:
+		return "set " + set
+	}
+	return "sets " + set
+}
+
+// are is "1 more is", "4 more are".
+func are(set string, n int64, more string) string {
+	if text := amountText(set, n); text != "1" {
+		return text + more + " are"
+	}
+	return "1" + more + " is"
+}

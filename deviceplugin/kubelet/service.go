@@ -13,6 +13,7 @@ import (
 
 	"aipub.io/aipub/deviceplugin"
 	"aipub.io/aipub/gpu"
+	"aipub.io/aipub/gpu/choice"
 )
 
 func resourceName(set string) string { return gpu.ResourceName(set) }
@@ -84,7 +85,7 @@ func (e *endpoint) GetPreferredAllocation(_ context.Context, req *pluginapi.Pref
 	resp := &pluginapi.PreferredAllocationResponse{}
 	snap := e.node.Snapshot()
 	for _, r := range req.ContainerRequests {
-		ids, err := deviceplugin.Prefer(snap, sliceIDs(r.AvailableDeviceIDs), sliceIDs(r.MustIncludeDeviceIDs), int(r.AllocationSize))
+		ids, err := choice.Prefer(snap, sliceIDs(r.AvailableDeviceIDs), sliceIDs(r.MustIncludeDeviceIDs), int(r.AllocationSize))
 		if err != nil {
 			e.log.V(1).Info("no preferred allocation", "reason", err.Error())
 		}

@@ -18,6 +18,7 @@ var rows = map[string]row{
 	"gpu":          {floor: 0},
 	"api/v1alpha1": {floor: 0},
 
+	"gpu/choice":           {floor: 1, imports: []string{"gpu"}},
 	"gpu/nvml":             {floor: 1, imports: []string{"gpu"}, guarded: []string{"go-nvml"}},
 	"partitioner":          {floor: 1, imports: []string{"gpu", "api/v1alpha1"}},
 	"partitioner/mig":      {floor: 1, imports: []string{"gpu", "partitioner"}, guarded: []string{"go-nvml"}},
@@ -31,7 +32,7 @@ var rows = map[string]row{
 	"cdi/preload":          {floor: 1},
 	"cdi/specdir":          {floor: 1, imports: []string{"gpu", "cdi"}},
 	"deviceplugin":         {floor: 1, imports: []string{"gpu"}},
-	"deviceplugin/kubelet": {floor: 1, imports: []string{"gpu", "deviceplugin"}, guarded: []string{"grpc", "kubelet"}},
+	"deviceplugin/kubelet": {floor: 1, imports: []string{"gpu", "gpu/choice", "deviceplugin"}, guarded: []string{"grpc", "kubelet"}},
 	"sharer":               {floor: 1, imports: []string{"gpu"}},
 	"sharer/sim":           {floor: 1, imports: []string{"sharer"}},
 	"sharer/wire":          {floor: 1},
@@ -41,7 +42,8 @@ var rows = map[string]row{
 	"sharer/attach":        {floor: 1, imports: []string{"gpu", "sharer"}},
 	"sharer/fence":         {floor: 1},
 
-	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner"}, guarded: []string{"controller-runtime"}},
+	"quota/placement":      {floor: 2, imports: []string{"gpu", "gpu/choice", "api/v1alpha1", "partitioner"}},
+	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner", "quota"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},
 
 	"cmd/aipub-cdi-hook":   {floor: 9, imports: []string{"*"}},

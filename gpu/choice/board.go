@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package choice decides which slices of a node to take, so that large ones stay
+// whole. The kubelet asks it through the device plugin when a container starts,
+// and the controller before it opens a pod's gate: both must come to the same
+// answer, so it is the same code, without knowledge of either.
+package choice
+
+import (
+	"slices"
+	"strings"
+
+	"aipub.io/aipub/gpu"
+)
+
+// perGPU is the scale in which shares of a GPU are compared.
+const perGPU = 1_000_000
+
+// Board is a node's slices and counters by position instead of by name, to be
+// asked often: what stays the same while slices come and go. It is immutable and
+// safe for concurrent use.
+type Board struct {
+	ids      []gpu.SliceID
+	pos      map[gpu.SliceID]int
+	slices   []slice
+	sets     []string
+	setOf    map[string]int
+	counters []gpu.Counter
+	totals   []int64
+	onGPU    [][]int // slices of each GPU
+	own      [][]int // counters that belong to one GPU alone
+	members  [][]int // slices of each set
+	groups   int     // how many kinds of slices there are
+}
+
+// slice is a slice by positions.
+type slice struct {
+	set  int
+	gpus []int
+	uses []use
+	numa []int
+	// group is the same for slices that take the same from the same GPUs and of
+	// the same set.
+	group int
+	// size is its share of its GPUs, in millionths of one.
+	size int64
+}
+
+type use struct {
+	counter int
+	amount  int64
+}
+
+// NewBoard compiles slices and the counters that they share. A counter without a
+// total has none to give.
+func NewBoard(totals map[gpu.Counter]int64, all []gpu.Slice) *Board {
+	b := &Board{
+		ids: make([]gpu.SliceID, len(all)), pos: make(map[gpu.SliceID]int, len(all)),
+		slices: make([]slice, len(all)), setOf: map[string]int{},
+	}
+	c := compiler{b: b, counters: map[gpu.Counter]int{}, gpus: map[string]int{}, totals: totals}
+	// Slices of one GPU first: so nodes that are alike but for their names come
+	// out the same, whatever order a slice of several GPUs lists them in.
+	for _, several := range []bool{false, true} {
+		for i := range all {
+			if (len(all[i].GPUs) > 1) == several {
+				c.number(&all[i])
+			}
+		}
+	}
+	b.onGPU = make([][]int, len(c.gpus))
+	for i := range all {
+		c.add(i, &all[i])
+	}
+	b.own = b.owned(len(c.gpus))
+	b.members = make([][]int, len(b.sets))
+	groups := map[string]int{}
+	for i := range b.slices {
+		s := &b.slices[i]
+		s.size = b.sizeOf(s)
+		key := s.key()
+		if _, known := groups[key]; !known {
+			groups[key] = len(groups)
+		}
+		s.group = groups[key]
+		b.members[s.set] = append(b.members[s.set], i)
+	}
+	b.groups = len(groups)
+	return b
+}
+
+// compiler numbers names in the order in which they are first met.
+type compiler struct {
+	b        *Board
+	counters map[gpu.Counter]int
+	gpus     map[string]int
+	totals   map[gpu.Counter]int64
+}
+
+func (c compiler) number(s *gpu.Slice) {
+	for _, uuid := range s.GPUs {
+		if _, known := c.gpus[uuid]; !known {
+			c.gpus[uuid] = len(c.gpus)
+		}
+	}
+	for _, u := range s.Uses {
+		if _, known := c.counters[u.Counter]; !known {
+			c.counters[u.Counter] = len(c.counters)
+			c.b.counters = append(c.b.counters, u.Counter)
+			c.b.totals = append(c.b.totals, c.totals[u.Counter])
+		}
+	}
+}
+
+func (c compiler) add(i int, s *gpu.Slice) {
+	b := c.b
+	set, known := b.setOf[s.Set]
+	if !known {
+		set = len(b.sets)
+		b.setOf[s.Set] = set
+		b.sets = append(b.sets, s.Set)
+	}
+	b.ids[i], b.pos[s.ID] = s.ID, i
+	out := slice{set: set, numa: s.NUMANodes, gpus: make([]int, 0, len(s.GPUs)), uses: make([]use, 0, len(s.Uses))}
+	for _, uuid := range s.GPUs {
+		g := c.gpus[uuid]
+		out.gpus = append(out.gpus, g)
+		b.onGPU[g] = append(b.onGPU[g], i)
+	}
+	for _, u := range s.Uses {
+		out.uses = append(out.uses, use{c.counters[u.Counter], u.Amount})
+	}
+	slices.SortStableFunc(out.uses, func(x, y use) int { return x.counter - y.counter })
+	b.slices[i] = out
+}
+
+// owned finds the counters that only slices of one GPU use: they measure that
+// GPU, the others measure the host. Slices of several GPUs do not count, since
+// they use the counters of each.
+func (b *Board) owned(gpus int) [][]int {
+	const nobody, host = -2, -1
+	owner := make([]int, len(b.counters))
+	for c := range owner {
+		owner[c] = nobody
+	}
+	for i := range b.slices {
+		s := &b.slices[i]
+		if len(s.gpus) > 1 {
+			continue
+		}
+		mine := host
+		if len(s.gpus) == 1 {
+			mine = s.gpus[0]
+		}
+		for _, u := range s.uses {
+			if was := owner[u.counter]; was != nobody && was != mine {
+				owner[u.counter] = host
+			} else {
+				owner[u.counter] = mine
+			}
+		}
+	}
+	own := make([][]int, gpus)
+	for c, g := range owner {
+		if g >= 0 {
+			own[g] = append(own[g], c)
+		}
+	}
+	return own
+}
+
+// sizeOf is a slice's share of its GPUs.
+func (b *Board) sizeOf(s *slice) int64 {
+	if len(s.gpus) > 1 {
+		return int64(len(s.gpus)) * perGPU
+	}
+	var share int64
+	for _, g := range s.gpus {
+		for _, u := range s.uses {
+			if total := b.totals[u.counter]; total > 0 && slices.Contains(b.own[g], u.counter) {
+				share = max(share, u.amount*perGPU/total)
+			}
+		}
+	}
+	return share
+}
+
+// key is the same for slices that are as good as each other but for NUMA nodes,
+// which follow from the GPUs.
+func (s *slice) key() string {
+	var k strings.Builder
+	put := func(n int64) {
+		for range 8 {
+			k.WriteByte(byte(n))
+			n >>= 8
+		}
+	}
+	put(int64(s.set))
+	put(int64(len(s.gpus)))
+	for _, g := range s.gpus {
+		put(int64(g))
+	}
+	for _, u := range s.uses {
+		put(int64(u.counter))
+		put(u.amount)
+	}
+	return k.String()
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package choice
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Need is how many slices of one set are asked for.
+type Need struct {
+	Set string
+	N   int
+}
+
+// Choice is what Seat found.
+type Choice struct {
+	// Slices are positions, as many as all needs together.
+	Slices []int
+	// Lost is what other sets on the same GPUs can no longer take, Unused what
+	// was free of the GPUs before, both in millionths of a GPU and summed up over
+	// the slices: the less, the better the place.
+	Lost, Unused int64
+}
+
+// Less reports whether c is the better place.
+func (c Choice) Less(d Choice) bool {
+	return cmp.Or(cmp.Compare(c.Lost, d.Lost), cmp.Compare(c.Unused, d.Unused)) < 0
+}
+
+// Seat chooses slices for all needs together, each as Prefer does, the set with
+// the largest slices first. Where that order finds no place it searches the
+// others, with a bound: so it may miss a place that exists, but never gives one
+// that does not. It reports false if it finds none. The state stays as it was.
+func (b *Board) Seat(state State, needs []Need) (Choice, bool) {
+	needs = b.ordered(needs)
+	left := slices.Clone(state.Left)
+	for _, need := range needs {
+		if b.most(state, need.Set, left) < need.N {
+			return Choice{}, false
+		}
+	}
+	if c, ok := b.greedy(state.Clone(), needs); ok {
+		return c, true
+	}
+	if len(needs) == 1 && needs[0].N == 1 {
+		return Choice{}, false
+	}
+	s := search{b: b, state: state.Clone(), steps: maxSteps}
+	if !s.from(needs, 0, 0, -1) {
+		return Choice{}, false
+	}
+	return Choice{Slices: s.chosen, Lost: perGPU * int64(len(s.chosen)), Unused: perGPU * int64(len(s.chosen))}, true
+}
+
+// ordered puts the sets with the largest slices first; equal ones by name.
+func (b *Board) ordered(needs []Need) []Need {
+	size := func(n Need) int64 {
+		if m := b.Members(n.Set); len(m) > 0 {
+			return b.slices[m[0]].size
+		}
+		return 0
+	}
+	out := slices.Clone(needs)
+	slices.SortStableFunc(out, func(x, y Need) int {
+		return cmp.Or(cmp.Compare(size(y), size(x)), cmp.Compare(x.Set, y.Set))
+	})
+	return out
+}
+
+// most is how many slices of a set fit one by one, which is at least how many fit
+// together.
+func (b *Board) most(state State, set string, left []int64) (n int) {
+	for _, i := range b.Members(set) {
+		if state.Marks[i] == Open && b.Fits(i, left) {
+			n++
+		}
+	}
+	return n
+}
+
+// greedy takes the best slice, one after the other; it changes the state.
+func (b *Board) greedy(state State, needs []Need) (Choice, bool) {
+	var c Choice
+	for _, need := range needs {
+		var offer []int
+		for _, i := range b.Members(need.Set) {
+			if state.Marks[i] == Open && b.Fits(i, state.Left) {
+				offer = append(offer, i)
+			}
+		}
+		p := newPick(b, state, offer, need.N)
+		for range need.N {
+			i, cost, ok := p.best()
+			if !ok || cost.unfit > 0 {
+				return Choice{}, false
+			}
+			c.Lost += cost.lost
+			c.Unused += cost.unused
+			p.take(i)
+		}
+		c.Slices = append(c.Slices, p.chosen...)
+	}
+	return c, true
+}
+
+// maxSteps bounds the search for a place; the kubelet does not search at all, so
+// only rare mixtures get here.
+const maxSteps = 4096
+
+// search tries the slices of all needs, depth first. Those that are alike are
+// tried once at each point, and in ascending order within a set.
+type search struct {
+	b      *Board
+	state  State
+	steps  int
+	chosen []int
+}
+
+// from places what is left of needs: done slices of need k are placed, the last
+// one at position last.
+func (s *search) from(needs []Need, k, done, last int) bool {
+	for k < len(needs) && done == needs[k].N {
+		k, done, last = k+1, 0, -1
+	}
+	if k == len(needs) {
+		return true
+	}
+	tried := make(map[int]bool)
+	for _, i := range s.b.Members(needs[k].Set) {
+		group := s.b.slices[i].group
+		if i <= last || tried[group] || s.state.Marks[i] != Open || !s.b.Fits(i, s.state.Left) {
+			continue
+		}
+		if s.steps--; s.steps < 0 {
+			return false
+		}
+		tried[group] = true
+		s.state.Marks[i] = Taken
+		s.b.Change(i, s.state.Left, -1)
+		s.chosen = append(s.chosen, i)
+		if s.from(needs, k, done+1, i) {
+			return true
+		}
+		s.chosen = s.chosen[:len(s.chosen)-1]
+		s.b.Change(i, s.state.Left, +1)
+		s.state.Marks[i] = Open
+	}
+	return false
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package choice
+
+import (
+	"slices"
+
+	"aipub.io/aipub/gpu"
+)
+
+// Mark says what may be done with a slice now, apart from what the counters say.
+type Mark uint8
+
+const (
+	// Open: it can be taken if the counters allow it.
+	Open Mark = iota
+	// Taken: somebody holds it.
+	Taken
+	// TakenUnfit: somebody holds it, and its hardware is not fit for use.
+	TakenUnfit
+	// Out: nobody holds it and nobody can take it, as its hardware is missing or
+	// unfit, or because it is kept for somebody.
+	Out
+)
+
+// State is a board at one moment. Its owner may change it between questions.
+type State struct {
+	// Left of each counter.
+	Left []int64
+	// Marks of each slice.
+	Marks []Mark
+}
+
+// Empty is the state in which nothing is taken.
+func (b *Board) Empty() State {
+	return State{Left: slices.Clone(b.totals), Marks: make([]Mark, len(b.slices))}
+}
+
+// Clone is a copy that can be changed by itself.
+func (s State) Clone() State { return State{slices.Clone(s.Left), slices.Clone(s.Marks)} }
+
+// At is the position of a slice.
+func (b *Board) At(id gpu.SliceID) (i int, ok bool) { i, ok = b.pos[id]; return i, ok }
+
+// Len is the number of slices; positions run from 0.
+func (b *Board) Len() int { return len(b.slices) }
+
+// Members are the positions of a set's slices, none for a set that the board does
+// not have. They are to be read only.
+func (b *Board) Members(set string) []int {
+	if i, ok := b.setOf[set]; ok {
+		return b.members[i]
+	}
+	return nil
+}
+
+// Group is the same number for slices of one set that take the same from the
+// same GPUs, below Groups.
+func (b *Board) Group(i int) int { return b.slices[i].group }
+
+// Groups is how many groups there are.
+func (b *Board) Groups() int { return b.groups }
+
+// Size is a slice's share of its GPUs, in millionths of one.
+func (b *Board) Size(i int) int64 { return b.slices[i].size }
+
+// Fits reports whether the counters leave room for a slice, whatever its mark. It
+// is gpu.Slice.Fits by position.
+func (b *Board) Fits(i int, left []int64) bool {
+	for _, u := range b.slices[i].uses {
+		if left[u.counter] < u.amount {
+			return false
+		}
+	}
+	return true
+}
+
+// Change gives a slice's uses back to left (sign +1) or takes them (-1).
+func (b *Board) Change(i int, left []int64, sign int64) {
+	for _, u := range b.slices[i].uses {
+		left[u.counter] += sign * u.amount
+	}
+}
+
+// Uses calls f with each counter that a slice takes from, and how much.
+func (b *Board) Uses(i int, f func(counter int, amount int64)) {
+	for _, u := range b.slices[i].uses {
+		f(u.counter, u.amount)
+	}
+}
+
+// Unused is the mean over the counters of what is left of them, in millionths: 0
+// for a node on which nothing more fits, 1,000,000 for an empty one.
+func (b *Board) Unused(left []int64) int64 {
+	var sum, n int64
+	for c, total := range b.totals {
+		if total > 0 {
+			sum += left[c] * perGPU / total
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}
+
+// Same reports whether two boards are alike but for the names of slices, GPUs and
+// counters, so that every question has the same answer on both.
+func (b *Board) Same(o *Board) bool {
+	return b == o || slices.Equal(b.totals, o.totals) && slices.Equal(b.sets, o.sets) &&
+		slices.EqualFunc(b.slices, o.slices, func(x, y slice) bool {
+			return x.set == y.set && slices.Equal(x.gpus, y.gpus) && slices.Equal(x.uses, y.uses) && slices.Equal(x.numa, y.numa)
+		})
+}

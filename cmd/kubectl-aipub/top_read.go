@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/sharer"
 )
 
@@ -35,6 +36,9 @@ type shareReader struct {
 
 	last            map[string]sharer.Report // by node
 	asked, answered int                      // agents, in the last round
+
+	partitions []api.NodePartition // as of the last time that they were read, see unlimited
+	round      int
 }
 
 // read is one round. Rates are known from the second on.
@@ -111,6 +115,7 @@ func (r *shareReader) ask(ctx context.Context) (all []containerShare, notes []st
 	}
 	reports, errs := r.askAll(ctx, picked)
 	r.asked, r.answered = len(picked), 0
+	var empty []string
 	for i, agent := range picked {
 		switch {
 		case ctx.Err() != nil:
@@ -124,8 +129,12 @@ func (r *shareReader) ask(ctx context.Context) (all []containerShare, notes []st
 		r.answered++
 		all = append(all, containerShares(r.last[node(agent)], reports[i])...)
 		r.last[node(agent)] = reports[i]
+		if len(reports[i].Tenants) == 0 {
+			empty = append(empty, node(agent))
+		}
 	}
-	return all, notes, nil
+	held, said := r.unlimited(ctx, empty)
+	return append(all, held...), append(notes, said...), nil
 }
 
 // askAll asks agents at the same time, each with a time limit of its own.

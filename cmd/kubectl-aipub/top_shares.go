@@ -18,6 +18,7 @@ const (
 	stateLending   = "lending"   // idle while others use its share
 	stateIdle      = "idle"      // its processes want nothing
 	stateEmpty     = "empty"     // has no process on the GPU
+	stateUnlimited = "unlimited" // the limiter is off on its node
 )
 
 // shares are how the block slices of a cluster are used. Their JSON form is for

@@ -110,7 +110,7 @@ func newManager(config *rest.Config, o *options, log logr.Logger) (ctrl.Manager,
 	if err := mgr.Add(keeper); err != nil {
 		return nil, fmt.Errorf("add certificate keeper: %w", err)
 	}
-	if err := addStages(mgr, m); err != nil {
+	if err := addStages(mgr, o, m); err != nil {
 		return nil, err
 	}
 	return mgr, addChecks(mgr, keeper)

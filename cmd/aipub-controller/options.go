@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota/admission"
 )
 
 // connection says how to reach the API server.
@@ -46,8 +47,11 @@ type options struct {
 	namespace      string
 	webhookService string
 	certSecret     string
-	leaderElect    bool
-	logLevel       string
+	// trustedControllers replaces the built-in list when it is not empty.
+	trustedControllers []string
+	stampedKinds       []string
+	leaderElect        bool
+	logLevel           string
 }
 
 func defaultOptions() *options {
@@ -70,6 +74,8 @@ func (o *options) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "namespace of the controller's Service, Secret and Lease")
 	flags.StringVar(&o.webhookService, "webhook-service", o.webhookService, "name of the Service before the webhooks; the certificate is made out to it")
 	flags.StringVar(&o.certSecret, "cert-secret", o.certSecret, "name of the Secret that keeps the webhooks' certificate")
+	flags.StringArrayVar(&o.trustedControllers, "trusted-controller", nil, "user name of a controller that makes pods for the owner of what it acts on; may be repeated; none: those of Kubernetes and this one")
+	flags.StringArrayVar(&o.stampedKinds, "stamped-kind", nil, "KIND.GROUP=TYPE of workloads of other kinds that are charged to their author, for example Notebook.kubeflow.org=Workspace; may be repeated")
 	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "write only while elected among the replicas")
 	flags.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
 }
@@ -96,10 +102,21 @@ func (o *options) validate() error {
 	if len(validation.IsDNS1123Subdomain(o.certSecret)) > 0 {
 		refuse("cert-secret", o.certSecret, "give the name of a Secret")
 	}
+	if _, err := admission.ParseKinds(o.stampedKinds); err != nil {
+		errs = append(errs, fmt.Errorf("flag --stamped-kind: %w", err))
+	}
 	if _, err := o.level(); err != nil {
 		refuse("log-level", o.logLevel, "give debug, info, warn or error")
 	}
 	return errors.Join(errs...)
+}
+
+// trusted are the user names of trusted controllers.
+func (o *options) trusted() []string {
+	if len(o.trustedControllers) > 0 {
+		return o.trustedControllers
+	}
+	return admission.DefaultTrusted(o.namespace)
 }
 
 func (o *options) level() (slog.Level, error) {

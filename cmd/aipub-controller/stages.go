@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,18 +16,45 @@ import (
 )
 
 // addStages adds the stages of the flow: admission, then policies to sets.
-func addStages(mgr ctrl.Manager, m *metrics) error {
-	reviews := admission.Config{Recorder: m}
-	hooks := mgr.GetWebhookServer()
-	hooks.Register(admission.PathMutatePods, admission.PodMutator(mgr.GetClient(), reviews))
-	hooks.Register(admission.PathValidatePods, admission.PodValidator(mgr.GetClient(), reviews))
-	hooks.Register(admission.PathValidatePolicies, admission.PolicyValidator(clusterReader(mgr.GetClient()), reviews))
+func addStages(mgr ctrl.Manager, o *options, m *metrics) error {
+	if err := addAdmission(mgr, o, nil, admission.Config{Recorder: m}); err != nil {
+		return err
+	}
 
 	return kube.NewController(mgr.GetClient(), kube.Config{
 		Live:    mgr.GetAPIReader(),
 		Events:  mgr.GetEventRecorder("aipub-controller"),
 		Observe: m.observe,
 	}).SetupWithManager(mgr)
+}
+
+// addAdmission serves the webhooks. ledger says whether more fits the quotas; nil
+// refuses nothing.
+func addAdmission(mgr ctrl.Manager, o *options, ledger admission.Ledger, reviews admission.Config) error {
+	kinds, err := admission.ParseKinds(o.stampedKinds)
+	if err != nil {
+		return err
+	}
+	identity := admission.NewIdentity(mgr.GetClient(), mgr.GetAPIReader(), admission.AccessReviews(mgr.GetClient()), admission.IdentityConfig{
+		Trusted: o.trusted(), Controller: admission.ControllerUser(o.namespace), Kinds: kinds,
+	})
+	for _, object := range identity.Watched() {
+		if _, err := mgr.GetCache().GetInformer(context.Background(), object); err != nil {
+			return fmt.Errorf("watch %s: %w", object.GetObjectKind().GroupVersionKind().Kind, err)
+		}
+	}
+	for path, hook := range map[string]http.Handler{
+		admission.PathMutatePods:        admission.PodMutator(mgr.GetClient(), identity, reviews),
+		admission.PathStamp:             admission.Stamper(identity, reviews),
+		admission.PathStampRank:         admission.RankStamper(reviews),
+		admission.PathValidatePods:      admission.PodValidator(mgr.GetClient(), ledger, reviews),
+		admission.PathValidateWorkloads: admission.WorkloadValidator(ledger, reviews),
+		admission.PathValidateScale:     admission.ScaleValidator(mgr.GetAPIReader(), ledger, reviews),
+		admission.PathValidatePolicies:  admission.PolicyValidator(clusterReader(mgr.GetClient()), reviews),
+	} {
+		mgr.GetWebhookServer().Register(path, hook)
+	}
+	return nil
 }
 
 // clusterReader shows admission the cluster as the policy controller sees it.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,19 +17,26 @@ import (
 	"aipub.io/aipub/api/v1alpha1"
 )
 
-// PodMutator serves [PathMutatePods]: it expands the sets of new pods. reader
-// lists ResourceSets, preferably from a cache.
-func PodMutator(reader client.Reader, config Config) *admission.Webhook {
+// PodMutator serves [PathMutatePods]: it expands the sets of new pods, writes on
+// them who is charged, and closes their gate. reader lists ResourceSets, preferably
+// from a cache.
+func PodMutator(reader client.Reader, identity *Identity, config Config) *admission.Webhook {
 	return newReviewer("mutate-pods", config, func(ctx context.Context, req admission.Request) (verdict, *failure) {
 		pod, sets, failed := podAndSets(ctx, req, reader)
 		if failed != nil {
 			return verdict{}, failed
 		}
 		x, refusals := Expand(pod, sets)
+		stamps, forged, failed := identity.stamp(ctx, req, podDocument(pod))
+		if failed != nil {
+			return verdict{}, failed
+		}
+		gate, chosen := closeGate(pod)
+		refusals = slices.Concat(refusals, forged, chosen)
 		if len(refusals) > 0 {
 			return verdict{refusals: refusals}, nil
 		}
-		v := verdict{reason: ReasonUnchanged, patches: patch(pod, x), warnings: x.Warnings}
+		v := verdict{reason: ReasonUnchanged, patches: append(patch(pod, x, stamps), gate...), warnings: x.Warnings}
 		if len(v.patches) > 0 {
 			v.reason = ReasonExpanded
 		}
@@ -36,15 +44,21 @@ func PodMutator(reader client.Reader, config Config) *admission.Webhook {
 	})
 }
 
-// PodValidator serves [PathValidatePods]: it judges new pods and resizes.
-func PodValidator(reader client.Reader, config Config) *admission.Webhook {
+// PodValidator serves [PathValidatePods]: it judges new pods and resizes, and
+// refuses a person's Workspace that does not fit the ledger.
+func PodValidator(reader client.Reader, ledger Ledger, config Config) *admission.Webhook {
 	return newReviewer("validate-pods", config, func(ctx context.Context, req admission.Request) (verdict, *failure) {
 		pod, sets, failed := podAndSets(ctx, req, reader)
 		if failed != nil {
 			return verdict{}, failed
 		}
 		if req.Operation != admissionv1.Update {
-			return verdict{reason: ReasonUnchanged, refusals: Check(pod, sets)}, nil
+			refusals := Check(pod, sets)
+			if len(refusals) == 0 {
+				ask, bad := newAsk(podDocument(pod), nil)
+				refusals = fits(ctx, ledger, ask, bad)
+			}
+			return verdict{reason: ReasonUnchanged, refusals: refusals}, nil
 		}
 		var before corev1.Pod
 		if failed := decode(req.OldObject.Raw, &before); failed != nil {
@@ -52,6 +66,10 @@ func PodValidator(reader client.Reader, config Config) *admission.Webhook {
 		}
 		return verdict{reason: ReasonUnchanged, refusals: CheckResize(&before, pod)}, nil
 	})
+}
+
+func podDocument(pod *corev1.Pod) document {
+	return document{kind: podKind, meta: pod.ObjectMeta, pod: &pod.Spec, replicas: 1}
 }
 
 func podAndSets(ctx context.Context, req admission.Request, reader client.Reader) (*corev1.Pod, Sets, *failure) {

@@ -47,6 +47,38 @@ const (
 	ReasonNotExpanded Reason = "NotExpanded"
 )
 
+// Why an object is stamped or left alone.
+const (
+	// ReasonStamped: who is charged was written on it.
+	ReasonStamped Reason = "Stamped"
+	// ReasonNotCharged: nothing of it is charged, and nobody is known to charge.
+	ReasonNotCharged Reason = "NotCharged"
+)
+
+// Why an object is refused because of who would be charged.
+const (
+	// ReasonForgedUser: it names somebody whom its author may not act for.
+	ReasonForgedUser Reason = "ForgedUser"
+	// ReasonUnboundAccount: its author is a ServiceAccount that acts for nobody.
+	ReasonUnboundAccount Reason = "UnboundAccount"
+	// ReasonForeignAccount: its author is a ServiceAccount of another namespace.
+	ReasonForeignAccount Reason = "ForeignAccount"
+	// ReasonNoPerson: its author is a part of the cluster.
+	ReasonNoPerson Reason = "NoPerson"
+	// ReasonUnknownOwner: a controller made it for an owner that cannot be verified
+	// or is charged to nobody.
+	ReasonUnknownOwner Reason = "UnknownOwner"
+	// ReasonForgedStamp: it carries another annotation that only admission or the
+	// controller writes.
+	ReasonForgedStamp Reason = "ForgedStamp"
+	// ReasonBadType: aipub.io/type is no workload type.
+	ReasonBadType Reason = "BadType"
+	// ReasonNodeChosen: it names the node, which the controller chooses.
+	ReasonNodeChosen Reason = "NodeChosen"
+	// ReasonBadMinimum: aipub.io/min-replicas is no number.
+	ReasonBadMinimum Reason = "BadMinimum"
+)
+
 // Why a request of any kind could not be decided.
 const (
 	// ReasonBadRequest: the object could not be read.

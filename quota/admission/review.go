@@ -20,9 +20,13 @@ const ConfigurationName = "aipub"
 
 // The paths under which the webhooks are served.
 const (
-	PathMutatePods       = "/mutate-pods"
-	PathValidatePods     = "/validate-pods"
-	PathValidatePolicies = "/validate-partitionpolicies"
+	PathMutatePods        = "/mutate-pods"
+	PathStamp             = "/stamp"
+	PathStampRank         = "/stamp-rank"
+	PathValidatePods      = "/validate-pods"
+	PathValidateWorkloads = "/validate-workloads"
+	PathValidateScale     = "/validate-scale"
+	PathValidatePolicies  = "/validate-partitionpolicies"
 )
 
 // The decisions that a [Recorder] is told.

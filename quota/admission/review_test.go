@@ -12,6 +12,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,7 +46,7 @@ func (t *tally) Decided(kind, decision string, reason Reason, _ time.Duration) {
 func requestFor(t *testing.T, raw []byte) admission.Request {
 	t.Helper()
 	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-		UID: "u", Operation: admissionv1.Create, Name: "p", Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		UID: "u", Operation: admissionv1.Create, Namespace: "team", Name: "p", UserInfo: authenticationv1.UserInfo{Username: "alice"}, Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
 		Object: runtime.RawExtension{Raw: raw},
 	}}
 }
@@ -86,14 +87,14 @@ func TestMutationIsAcceptedByValidationAndRepeatsToNothing(t *testing.T) {
 	for name, pod := range map[string]*corev1.Pod{"named": named, "generated": generated, "init, request only": withInit} {
 		t.Run(name, func(t *testing.T) {
 			var decided tally
-			mutate := PodMutator(setReader{}, Config{Recorder: &decided})
+			mutate := PodMutator(setReader{}, identityOf(t), Config{Recorder: &decided})
 			raw := mustJSON(t, pod)
 			mutated := mustPatch(t, raw, mutate.Handle(t.Context(), requestFor(t, raw)))
 			again := mutate.Handle(t.Context(), requestFor(t, mutated))
 			if !again.Allowed || len(again.Patch) > 0 {
 				t.Errorf("second mutation: allowed %v, patch %s; want no change", again.Allowed, again.Patch)
 			}
-			judged := PodValidator(setReader{}, Config{Recorder: &decided}).Handle(t.Context(), requestFor(t, mutated))
+			judged := PodValidator(setReader{}, nil, Config{Recorder: &decided}).Handle(t.Context(), requestFor(t, mutated))
 			if !judged.Allowed {
 				t.Errorf("validation refuses a mutated pod: %s", judged.Result.Message)
 			}
@@ -116,7 +117,7 @@ func TestMutationIsAcceptedByValidationAndRepeatsToNothing(t *testing.T) {
 func TestMutationKeepsUnknownFields(t *testing.T) {
 	raw := []byte(`{"metadata":{"name":"p"},"spec":{"fromTheFuture":{"a":1},"containers":[` +
 		`{"name":"app","later":true,"resources":{"claims2":[1],"limits":{"aipub.io/set-small":"1"}}}]}}`)
-	response := PodMutator(setReader{}, Config{}).Handle(t.Context(), requestFor(t, raw))
+	response := PodMutator(setReader{}, identityOf(t), Config{}).Handle(t.Context(), requestFor(t, raw))
 	var got map[string]any
 	if err := json.Unmarshal(mustPatch(t, raw, response), &got); err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestMutationKeepsUnknownFields(t *testing.T) {
 func TestRefusalNamesReasonAndField(t *testing.T) {
 	var decided tally
 	raw := mustJSON(t, podOf(container("app", "set-smal=1", "")))
-	response := PodMutator(setReader{}, Config{Recorder: &decided}).Handle(t.Context(), requestFor(t, raw))
+	response := PodMutator(setReader{}, identityOf(t), Config{Recorder: &decided}).Handle(t.Context(), requestFor(t, raw))
 	if response.Allowed || response.Result.Reason != metav1.StatusReasonInvalid || response.Result.Details.Kind != "Pod" {
 		t.Errorf("answer %+v, want status Invalid of a Pod", response.Result)
 	}
@@ -149,8 +150,8 @@ func TestNoVerdictWithoutFacts(t *testing.T) {
 	config := Config{Recorder: &decided}
 	raw := mustJSON(t, podOf(container("app", "set-small=1", "")))
 	for name, response := range map[string]admission.Response{
-		"sets unknown": PodMutator(setReader{err: errors.New("no cache")}, config).Handle(t.Context(), requestFor(t, raw)),
-		"not a pod":    PodMutator(setReader{}, config).Handle(t.Context(), requestFor(t, []byte("[]"))),
+		"sets unknown": PodMutator(setReader{err: errors.New("no cache")}, identityOf(t), config).Handle(t.Context(), requestFor(t, raw)),
+		"not a pod":    PodMutator(setReader{}, identityOf(t), config).Handle(t.Context(), requestFor(t, []byte("[]"))),
 	} {
 		if response.Allowed || response.Result.Code < 400 {
 			t.Errorf("%s: answer %+v, want an error", name, response.Result)

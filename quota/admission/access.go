@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"aipub.io/aipub/api/v1alpha1"
+)
+
+// The virtual resource and the verb that RBAC gives to who may act for others.
+const (
+	IdentitiesResource = "identities"
+	VerbAssign         = "assign"
+)
+
+// accessReviews asks by SubjectAccessReviews.
+type accessReviews struct{ client client.Client }
+
+// AccessReviews is an [Access] that asks the API server.
+func AccessReviews(c client.Client) Access { return accessReviews{c} }
+
+func (a accessReviews) MayAssign(ctx context.Context, who authenticationv1.UserInfo, namespace, user string) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: who.Username, Groups: who.Groups, UID: who.UID,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: VerbAssign, Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version,
+			Resource: IdentitiesResource, Name: user,
+		},
+	}}
+	if len(who.Extra) > 0 {
+		review.Spec.Extra = map[string]authorizationv1.ExtraValue{}
+		for key, values := range who.Extra {
+			review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+		}
+	}
+	if err := a.client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("ask whether %s may assign %q: %w", who.Username, user, err)
+	}
+	return review.Status.Allowed, nil
+}

@@ -51,6 +51,7 @@ func (a *agent) sample(ctx context.Context, look eyes, pods []gpu.Pod) (attach.S
 		}
 	}
 	s.OnGPU = append(s.OnGPU, a.openers(look.proc, s, minors)...)
+	noteUnequipped(look.proc, s)
 	return s, true
 }
 
@@ -125,6 +126,22 @@ func ending(v socket.View) []attach.Slice {
 		}
 	}
 	return all
+}
+
+// noteUnequipped looks which of the processes that are not attached are in
+// containers that never got the limiter.
+func noteUnequipped(proc *attach.Proc, s attach.Sample) {
+	known := map[attach.ProcessID]bool{}
+	for _, at := range s.Attached {
+		known[at.Process] = true
+	}
+	for i, p := range s.OnGPU {
+		if known[p.Process] {
+			continue
+		}
+		has, err := proc.HasMount(p.Process.PID, wire.SlicesDir)
+		s.OnGPU[i].Unequipped = err == nil && !has
+	}
 }
 
 // countDamage takes over how often each slice's page was found damaged.

@@ -143,7 +143,11 @@ func (a *Auditor) judge(ix index, p OnGPU) []Finding {
 	case isIntruder:
 		return []Finding{find(WrongSlice, place.slice, fmt.Sprintf("attached to slice %s of another container", place.slice))}
 	case isLoose:
-		return []Finding{find(NotAttached, place.slice, "")}
+		detail := ""
+		if p.Unequipped {
+			detail = unequipped
+		}
+		return []Finding{find(NotAttached, place.slice, detail)}
 	case isFine:
 	}
 	var found []Finding

@@ -58,10 +58,17 @@ type Finding struct {
 	Message string
 }
 
+// unequipped is the detail of NotAttached where the container never had the
+// limiter.
+const unequipped = "unequipped"
+
 func message(f Finding, detail string) string {
 	pid := f.Process.PID
 	switch f.Reason {
 	case NotAttached:
+		if detail == unequipped {
+			return fmt.Sprintf("process %d uses %s without the limiter, since its container began while the limiter was off on this node; start the container anew: delete the pod, or let its controller make another", pid, f.GPU)
+		}
 		return fmt.Sprintf("process %d uses %s without the limiter; use an image with glibc 2.17 or later, a dynamically linked program, and leave /etc/ld.so.preload and LD_PRELOAD as they are", pid, f.GPU)
 	case WrongSlice:
 		return fmt.Sprintf("process %d uses %s, %s; use only the GPU that the container was given", pid, f.GPU, detail)

@@ -42,6 +42,9 @@ type OnGPU struct {
 	UsedBytes uint64
 	// BusyPercent of the time since the last sample, 0 to 100; negative: not known.
 	BusyPercent int
+	// Unequipped is that its container was made without the limiter: nothing of it is
+	// mounted there. It matters for who is not attached.
+	Unequipped bool
 }
 
 // Slice is a block slice that is held.

@@ -19,23 +19,28 @@ func dueText(due, now time.Time) string {
 		clock = due.Format("15:04 MST on 2 January")
 	}
 	if due.After(now) {
-		return fmt.Sprintf("; the next is due back at %s (in %s)", clock, span(due.Sub(now)))
+		return fmt.Sprintf("; the next is due back at %s (in %s)", clock, span(due.Sub(now), true))
 	}
-	return fmt.Sprintf("; the next was due back at %s (%s ago)", clock, span(now.Sub(due)))
+	return fmt.Sprintf("; the next was due back at %s (%s ago)", clock, span(now.Sub(due), false))
 }
 
-// span is a duration in one unit, rounded up.
-func span(d time.Duration) string {
-	up := func(unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+// span is a duration in one unit: rounded up, or down.
+func span(d time.Duration, up bool) string {
+	in := func(unit time.Duration) int64 {
+		if up {
+			return int64((d + unit - 1) / unit)
+		}
+		return int64(d / unit)
+	}
 	switch {
 	case d < time.Minute:
 		return "less than a minute"
 	case d <= 2*time.Hour:
-		return plural(up(time.Minute), "minute")
+		return plural(in(time.Minute), "minute")
 	case d <= 48*time.Hour:
-		return plural(up(time.Hour), "hour")
+		return plural(in(time.Hour), "hour")
 	}
-	return plural(up(24*time.Hour), "day")
+	return plural(in(24*time.Hour), "day")
 }
 
 func plural(n int64, unit string) string {

@@ -34,11 +34,11 @@ func (s Shortfall) Sentence(sees func(user string) bool, now time.Time) string {
 		fmt.Fprintf(b, " and %s kept for minimums of Operations", amountText(s.Set, s.Reserved))
 	}
 	fmt.Fprintf(b, " (quota %s)", s.Quota)
-	if s.Used+s.Reserved < s.Limit {
-		fmt.Fprintf(b, ", and %s asked for", are(s.Set, s.Asked, " more"))
-	}
 	if list := s.holderList(sees); list != "" {
 		b.WriteString(": " + list)
+	}
+	if s.Used+s.Reserved < s.Limit {
+		fmt.Fprintf(b, "; %s asked for", are(s.Set, s.Asked, " more"))
 	}
 	b.WriteString(dueText(s.Next, now))
 	b.WriteString(". " + s.advice(sees, now))

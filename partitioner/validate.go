@@ -141,8 +141,8 @@ func validateSharing(s api.Sharing, g api.SetGPU, path *field.Path) field.ErrorL
 	if s.BorrowMemory == nil || !*s.BorrowMemory {
 		errs = append(errs, field.Forbidden(most, "belongs to borrowMemory: true; add that, or remove maxMemory"))
 	}
-	if bad := positive(s.MaxMemory, most); len(bad) > 0 {
-		return append(errs, bad...)
+	if s.MaxMemory.Sign() <= 0 {
+		return append(errs, field.Invalid(most, s.MaxMemory.String(), "must be above 0, and no less than the set's own device memory; leave it out for the GPU's memory"))
 	}
 	if g.Memory != nil && s.MaxMemory.Cmp(*g.Memory) < 0 {
 		errs = append(errs, field.Invalid(most, s.MaxMemory.String(),

@@ -57,6 +57,12 @@ func TestValidateRefuses(t *testing.T) {
 		"an unknown treatment": {edit(func(s *api.PartitionPolicySpec) { s.Unattached = "kill" }), "spec.unattached", `"Kill"`},
 		"a memory limit without borrowing": {edit(func(s *api.PartitionPolicySpec) { s.Sets[1].Sharing = &api.Sharing{MaxMemory: quantity("80Gi")} }),
 			"spec.sets[1].sharing.maxMemory", "borrowMemory: true"},
+		"a memory limit of zero": {edit(func(s *api.PartitionPolicySpec) {
+			s.Sets[1].Sharing = &api.Sharing{BorrowMemory: ptr(true), MaxMemory: quantity("0")}
+		}), "spec.sets[1].sharing.maxMemory", `"0": must be above 0`},
+		"a memory limit below zero": {edit(func(s *api.PartitionPolicySpec) {
+			s.Sets[1].Sharing = &api.Sharing{BorrowMemory: ptr(true), MaxMemory: quantity("-1Gi")}
+		}), "spec.sets[1].sharing.maxMemory", `"-1Gi": must be above 0`},
 		"a memory limit below the share": {edit(func(s *api.PartitionPolicySpec) {
 			s.Sets[1].GPU.Memory, s.Sets[1].Sharing = quantity("70Gi"), &api.Sharing{BorrowMemory: ptr(true), MaxMemory: quantity("60Gi")}
 		}), "spec.sets[1].sharing.maxMemory", "at least gpu.memory, 70Gi"},

@@ -14,18 +14,24 @@ import (
 
 func TestValuesAreChecked(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want string }{
-		"unknown key at the top":           {"nodes.privileged=true", "additional properties 'nodes' not allowed"},
-		"misspelt key":                     {"node.privilegd=false", "at '/node': additional properties 'privilegd' not allowed"},
-		"misspelt key in a list":           {"node.tolerations[0].kee=gpu", "at '/node/tolerations/0': additional properties 'kee' not allowed"},
-		"misspelt key three levels down":   {"metrics.podMonitor.enable=true", "at '/metrics/podMonitor': additional properties 'enable' not allowed"},
-		"misspelt resource":                {"controller.resources.limits.memori=1Gi", "additional properties 'memori' not allowed"},
-		"text for a number":                {"controller.replicas=two", "at '/controller/replicas': got string, want integer"},
-		"number out of range":              {"controller.replicas=0", "at '/controller/replicas': minimum: got 0, want 1"},
-		"text for a switch":                {"node.privileged=maybe", "at '/node/privileged': got string, want boolean"},
-		"word that is not offered":         {"logLevel=loud", "at '/logLevel': value must be one of 'debug', 'info', 'warn', 'error'"},
-		"path that is not absolute":        {"node.driverRoot=run/nvidia", "at '/node/driverRoot': 'run/nvidia' does not match pattern"},
-		"capability with the kernel's CAP": {"node.capabilities[0]=CAP_SYS_ADMIN", "at '/node/capabilities/0'"},
-		"clean-up shorter than the grace":  {"cleanup.timeoutMinutes=2", "at '/cleanup/timeoutMinutes': minimum: got 2, want 6"},
+		"unknown key at the top":            {"nodes.privileged=true", "additional properties 'nodes' not allowed"},
+		"misspelt key":                      {"node.privilegd=false", "at '/node': additional properties 'privilegd' not allowed"},
+		"misspelt key in a list":            {"node.tolerations[0].kee=gpu", "at '/node/tolerations/0': additional properties 'kee' not allowed"},
+		"misspelt key three levels down":    {"metrics.podMonitor.enable=true", "at '/metrics/podMonitor': additional properties 'enable' not allowed"},
+		"misspelt resource":                 {"controller.resources.limits.memori=1Gi", "additional properties 'memori' not allowed"},
+		"text for a number":                 {"controller.replicas=two", "at '/controller/replicas': got string, want integer"},
+		"number out of range":               {"controller.replicas=0", "at '/controller/replicas': minimum: got 0, want 1"},
+		"text for a switch":                 {"node.privileged=maybe", "at '/node/privileged': got string, want boolean"},
+		"word that is not offered":          {"logLevel=loud", "at '/logLevel': value must be one of 'debug', 'info', 'warn', 'error'"},
+		"path that is not absolute":         {"node.driverRoot=run/nvidia", "at '/node/driverRoot': 'run/nvidia' does not match pattern"},
+		"all of the host as the run folder": {"node.runDir=/", "at '/node/runDir': '/' does not match pattern '^(/[A-Za-z0-9_-]"},
+		"a run folder that is relative":     {"node.runDir=run/aipub", "at '/node/runDir': 'run/aipub' does not match pattern"},
+		"a run folder that ends in ..":      {"node.runDir=/run/aipub/..", "at '/node/runDir': '/run/aipub/..' does not match pattern"},
+		"no run folder":                     {"node.runDir=", "at '/node/runDir': '' does not match pattern"},
+		"a limiter that is taken away":      {"node.limiter=null", "at '/node': missing property 'limiter'"},
+		"half a limiter":                    {"node.limiter.enabled=null", "at '/node/limiter': missing property 'enabled'"},
+		"capability with the kernel's CAP":  {"node.capabilities[0]=CAP_SYS_ADMIN", "at '/node/capabilities/0'"},
+		"clean-up shorter than the grace":   {"cleanup.timeoutMinutes=2", "at '/cleanup/timeoutMinutes': minimum: got 2, want 6"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, stderr, err := helm(t, "template", "aipub", chartDir, "--set", tc.set)

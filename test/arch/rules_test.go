@@ -42,9 +42,11 @@ var rows = map[string]row{
 	"sharer/attach":        {floor: 1, imports: []string{"gpu", "sharer"}},
 	"sharer/fence":         {floor: 1},
 
+	"quota":                {floor: 2, imports: []string{"gpu", "api/v1alpha1"}},
 	"quota/placement":      {floor: 2, imports: []string{"gpu", "gpu/choice", "api/v1alpha1", "partitioner"}},
 	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner", "quota"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},
+	"quota/queue":          {floor: 2, imports: []string{"api/v1alpha1", "quota"}},
 
 	"cmd/aipub-cdi-hook":   {floor: 9, imports: []string{"*"}},
 	"cmd/aipub-node":       {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},

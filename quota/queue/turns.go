@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// Turns hands out the waiting items of all projects one by one, in the order in
+// which they may ask.
+type Turns struct {
+	load  func(project string) float64
+	lines map[string]*line
+	heap  lines
+	last  *line // whose turn it was
+	round int
+}
+
+// NewTurns orders items, which must not change as long as turns are taken. The
+// settings of each project are asked for once. The load of a project, such as the
+// part of its quota that is used, is asked for at each of its turns; it may rise in
+// between by what the turns bring about. A load that falls otherwise is noticed
+// when the project next stands first.
+func NewTurns(items []Item, settings func(project string) Settings, load func(project string) float64) *Turns {
+	t := &Turns{load: load, lines: map[string]*line{}}
+	for i := range items {
+		project := items[i].Party.Project
+		l := t.lines[project]
+		if l == nil {
+			l = &line{project: project, priority: settings(project).Priority, load: load(project), at: len(t.heap)}
+			t.lines[project] = l
+			t.heap = append(t.heap, l)
+		}
+		l.left = append(l.left, entry{item: &items[i], key: items[i].Key()})
+	}
+	for _, l := range t.heap {
+		slices.SortFunc(l.left, entry.compare)
+	}
+	heap.Init(&t.heap)
+	return t
+}
+
+// Next returns the item whose turn it is: among the heads of all projects the
+// promoted one with the lowest key; else the one of the project with the highest
+// priority, then with the lowest load, then the one that comes first by Compare.
+// It is false when none is left.
+func (t *Turns) Next() (Item, bool) {
+	t.round++
+	if t.last != nil && t.last.at >= 0 {
+		t.ask(t.last)
+	}
+	if len(t.heap) == 0 {
+		return Item{}, false
+	}
+	for t.heap[0].asked != t.round {
+		t.ask(t.heap[0])
+	}
+	l := t.heap[0]
+	it := *l.left[0].item
+	l.left = l.left[1:]
+	t.last = l
+	if len(l.left) == 0 {
+		heap.Pop(&t.heap)
+	} else {
+		heap.Fix(&t.heap, 0)
+	}
+	return it, true
+}
+
+// ask brings a project's load up to date.
+func (t *Turns) ask(l *line) {
+	l.load, l.asked = t.load(l.project), t.round
+	heap.Fix(&t.heap, l.at)
+}
+
+// Skip ends a project's turns: its head is blocked, and nobody overtakes it.
+func (t *Turns) Skip(project string) {
+	if l := t.lines[project]; l != nil && l.at >= 0 {
+		heap.Remove(&t.heap, l.at)
+	}
+}
+
+// Rest are the items of a project that have not come, in order, whether or not it
+// was skipped.
+func (t *Turns) Rest(project string) []Item {
+	l := t.lines[project]
+	if l == nil {
+		return nil
+	}
+	out := make([]Item, len(l.left))
+	for i, e := range l.left {
+		out[i] = *e.item
+	}
+	return out
+}
+
+// Order is the order of all items while no load changes.
+func Order(items []Item, settings func(project string) Settings, load func(project string) float64) []Item {
+	out := make([]Item, 0, len(items))
+	t := NewTurns(items, settings, load)
+	for it, ok := t.Next(); ok; it, ok = t.Next() {
+		out = append(out, it)
+	}
+	return out
+}
+
+// line is the queue of one project.
+type line struct {
+	project  string
+	left     []entry // in order
+	priority int32
+	load     float64
+	asked    int // in which round the load was asked for
+	at       int // in the heap; -1 when not in it
+}
+
+// lines is a heap of those that have items left.
+type lines []*line
+
+// Len implements heap.Interface.
+func (h lines) Len() int { return len(h) }
+
+// Less implements heap.Interface.
+func (h lines) Less(i, j int) bool {
+	a, b := h[i].left[0], h[j].left[0]
+	if c := a.comparePromoted(b); c != 0 {
+		return c < 0
+	}
+	if a.item.Promoted == "" {
+		if c := cmp.Or(cmp.Compare(h[j].priority, h[i].priority), cmp.Compare(h[i].load, h[j].load)); c != 0 {
+			return c < 0
+		}
+	}
+	if c := a.compare(b); c != 0 {
+		return c < 0
+	}
+	return h[i].project < h[j].project
+}
+
+// Swap implements heap.Interface.
+func (h lines) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+// Push implements heap.Interface; nothing is added after the start.
+func (h *lines) Push(x any) {
+	if l, ok := x.(*line); ok {
+		l.at = len(*h)
+		*h = append(*h, l)
+	}
+}
+
+// Pop implements heap.Interface.
+func (h *lines) Pop() any {
+	n := len(*h) - 1
+	l := (*h)[n]
+	*h, l.at = (*h)[:n], -1
+	return l
+}

@@ -39,6 +39,7 @@ type device struct {
 	seats  []*seat  // in the order of their coming
 	rivals int      // how many compete
 	held   []*lease // not drained, oldest first; all but the last two are forced
+	before *lease   // drained last
 
 	// While scheduling: who has been given or promised the GPU, and until when it
 	// may be given to others before a promise is kept.
@@ -174,17 +175,38 @@ func (s *seat) leave() {
 	s.lag = min(s.lag, s.bank)
 }
 
-// pay spreads an amount over the competitors by weight.
-func (g *device) pay(amount float64) {
-	weight := 0.0
+// weight is that of all competitors.
+func (g *device) weight() float64 {
+	sum := 0.0
 	for _, s := range g.seats {
 		if s.competing {
-			weight += s.weight
+			sum += s.weight
 		}
 	}
+	return sum
+}
+
+// pay spreads an amount over the competitors by weight.
+func (g *device) pay(amount float64) {
+	weight := g.weight()
 	for _, s := range g.seats {
 		if s.competing {
 			s.lag += amount * s.weight / weight
 		}
 	}
+}
+
+// change lets all competitors bear what it costs g to go over to the turn of s, if
+// the turn before was another's and a whole one. Who comes after less bears it
+// alone, so that nobody gains by turns that are nothing but changes.
+func (s *seat) change(cost time.Duration) {
+	last := s.gpu.user()
+	if last == nil {
+		last = s.gpu.before
+	}
+	if last == nil || !last.whole || last.tenant == s.tenant || !s.competing || cost <= 0 {
+		return
+	}
+	s.lag += float64(cost)
+	s.gpu.pay(-float64(cost))
 }

@@ -4,6 +4,7 @@ package sharer
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 )
@@ -35,6 +36,11 @@ func (d desk) want(got []Action, want ...string) {
 	}
 }
 
+// grant is the line for a lease given at a moment among n who want the GPU.
+func (d desk) grant(id TenantID, number uint64, at Instant, n int, why Reason) string {
+	return fmt.Sprintf("Grant %s %d until %v: %s", id, number, time.Duration(at.Add(d.config.quantum(n))), why)
+}
+
 // slice is a tenant on GPU 0 that lends and borrows.
 func slice(id TenantID, permille int) Tenant {
 	return Tenant{ID: id, Legs: []Leg{{"0", permille}}, Lend: true, Borrow: true}
@@ -42,25 +48,25 @@ func slice(id TenantID, permille int) Tenant {
 
 func TestOneTenantAtATimeHasTheLease(t *testing.T) {
 	d := newDesk(t, slice("a", 500), slice("b", 500))
-	d.want(d.Want(1*ms, "a"), "Grant a 1 until 21ms: Turn")
+	d.want(d.Want(1*ms, "a"), d.grant("a", 1, 1*ms, 1, Turn))
 	d.want(d.Want(1*ms, "b"), "Recall a 1 until 1ms: WakingOwner")
-	d.want(d.Drained(2*ms, "a", 1, 0, true), "Grant b 2 until 7ms: Reclaimed")
-	d.want(d.Drained(3*ms, "b", 2, 0, false), "Grant a 3 until 23ms: Turn")
+	d.want(d.Drained(2*ms, "a", 1, 0, true), d.grant("b", 2, 2*ms, 2, Reclaimed))
+	d.want(d.Drained(3*ms, "b", 2, 0, false), d.grant("a", 3, 3*ms, 1, Turn))
 }
 
 func TestALoneTenantIsExtendedNotRecalled(t *testing.T) {
 	d := newDesk(t, slice("a", 500), slice("b", 500))
-	d.want(d.Want(0, "a"), "Grant a 1 until 20ms: Turn")
+	d.want(d.Want(0, "a"), d.grant("a", 1, 0, 1, Turn))
 	next, ok := d.Next()
-	if !ok || next >= 20*ms {
+	if !ok || next >= Instant(d.config.quantum(1)) {
 		t.Fatalf("Next is %v, %v; a lease is to be extended before its end", next, ok)
 	}
-	d.want(d.Tick(next), "Extend a 1 until 40ms: Alone")
+	d.want(d.Tick(next), fmt.Sprintf("Extend a 1 until %v: Alone", 2*d.config.quantum(1)))
 }
 
 func TestAReturningOwnerIsServedAtOnce(t *testing.T) {
 	d := newDesk(t, slice("owner", 500), slice("guest", 500))
-	d.want(d.Want(0, "guest"), "Grant guest 1 until 20ms: Turn")
+	d.want(d.Want(0, "guest"), d.grant("guest", 1, 0, 1, Turn))
 	for d.now < 1000*ms {
 		next, _ := d.Next()
 		d.Tick(next)
@@ -89,7 +95,7 @@ func TestTheNextIsGrantedJustBeforeTheWorkIsDone(t *testing.T) {
 	if want := Instant(2900 * time.Microsecond); next != want {
 		t.Fatalf("Next is %v, want %v", next, want)
 	}
-	d.want(d.Tick(next), "Grant b 2 until 8ms: Reclaimed")
+	d.want(d.Tick(next), d.grant("b", 2, 3*ms, 2, Reclaimed))
 	// b waits until a is drained, at a's cost; and nobody else is let in.
 	d.want(d.Closing(8*ms, "b", 2, 8*ms))
 	d.want(d.Drained(13*ms, "a", 1, 0, true))
@@ -106,14 +112,14 @@ func TestALeaseThatIsNotDrainedIsTakenByForce(t *testing.T) {
 	if next != 200*ms {
 		t.Fatalf("Next is %v, want the end of the patience, 200 ms", next)
 	}
-	d.want(d.Tick(next), "Recall a 1 until 0s: Forced", "Grant b 2 until 220ms: Reclaimed")
+	d.want(d.Tick(next), "Recall a 1 until 0s: Forced", d.grant("b", 2, next, 1, Reclaimed))
 	d.Drained(204*ms, "b", 2, 0, false)
 	if got := d.Stats()[0].Used; got != 200*time.Millisecond {
 		t.Errorf("a was charged %v, want the 200 ms before others had the GPU", got)
 	}
 	// It has no other lease before it is drained.
 	d.want(d.Want(204*ms, "a"))
-	d.want(d.Drained(300*ms, "a", 1, 0, true), "Grant a 3 until 320ms: Turn")
+	d.want(d.Drained(300*ms, "a", 1, 0, true), d.grant("a", 3, 300*ms, 1, Turn))
 }
 
 func TestALongKernelIsNotForcedWhileItIsAnnounced(t *testing.T) {
@@ -129,7 +135,7 @@ func TestALongKernelIsNotForcedWhileItIsAnnounced(t *testing.T) {
 		d.want(d.Tick(next))
 		next, _ = d.Next()
 	}
-	d.want(d.Tick(next), "Recall a 1 until 0s: Forced", "Grant b 2 until 2.22s: Reclaimed")
+	d.want(d.Tick(next), "Recall a 1 until 0s: Forced", d.grant("b", 2, next, 1, Reclaimed))
 }
 
 func TestWhoDoesNotBorrowHasItsGuaranteeAlone(t *testing.T) {
@@ -193,7 +199,7 @@ func TestARemovedTenantLeavesNothingBehind(t *testing.T) {
 	d.Want(0, "a")
 	d.Want(0, "b")
 	d.want(d.Set(1*ms, []Tenant{slice("b", 1000)}))
-	d.want(d.Drained(2*ms, "a", 1, 0, true), "Grant b 2 until 22ms: Reclaimed")
+	d.want(d.Drained(2*ms, "a", 1, 0, true), d.grant("b", 2, 2*ms, 1, Reclaimed))
 	d.want(d.Set(3*ms, nil), "Recall b 2 until 3ms: Removed")
 	d.want(d.Gone(4*ms, "b"))
 	if _, due := d.Next(); due || len(d.tenants) > 0 {
@@ -206,4 +212,107 @@ func TestANewTenantIsServedAtOnce(t *testing.T) {
 	d.Want(0, "a")
 	d.want(d.Set(10*ms, []Tenant{slice("a", 500), slice("b", 500)}))
 	d.want(d.Want(11*ms, "b"), "Recall a 1 until 11ms: WakingOwner")
+}
+
+// TestWhoSpendsItsBankLeavesOthersTheirs lets two wake beside a guest.
+func TestWhoSpendsItsBankLeavesOthersTheirs(t *testing.T) {
+	for _, both := range []bool{false, true} {
+		d := newDesk(t, slice("guest", 800), slice("a", 100), slice("b", 100))
+		d.Want(0, "guest")
+		for d.now < 1000*ms {
+			next, _ := d.Next()
+			d.Tick(next)
+		}
+		d.Want(d.now, "a")
+		if both {
+			d.Want(d.now, "b")
+		}
+		got := d.Drained(d.now.Add(time.Millisecond), "guest", 1, 0, true)
+		if len(got) != 1 || got[0].Do != Grant || got[0].Tenant != "a" {
+			t.Fatalf("got %v, want a to be first", got)
+		}
+		most := d.config.quantum(2)
+		if both {
+			most = time.Duration(d.config.bank(0.1))
+		}
+		if length := got[0].Until.Sub(d.now); length > most || !both && length < most {
+			t.Errorf("b waits too: %v: a has a turn of %v, want at most %v", both, length, most)
+		}
+	}
+}
+
+// TestWhoHasHadItsShareIsRecalled lets an owner wake just after the turn of
+// somebody has begun who was behind its share then.
+func TestWhoHasHadItsShareIsRecalled(t *testing.T) {
+	d := newDesk(t, slice("a", 400), slice("b", 400), slice("owner", 200))
+	a := d.tenants[0]
+	d.Want(0, "a")
+	d.Want(0, "b")
+	for begun := false; d.now < 10000*ms && (d.now < 1000*ms || !begun); {
+		next, _ := d.Next()
+		got := d.Tick(next)
+		for _, x := range d.tenants {
+			if l := x.lease; l != nil && l.ended {
+				got = d.Drained(d.now, x.ID, l.number, 0, true)
+			}
+		}
+		begun = len(got) == 1 && got[0].Do == Grant && got[0].Tenant == "a"
+	}
+	l := a.lease
+	end := l.until
+	d.want(d.Want(d.now+1, "owner"))
+	for !l.ended && d.now < 20000*ms {
+		next, _ := d.Next()
+		d.Tick(next)
+	}
+	if early := end.Sub(l.until); early < time.Millisecond || math.Abs(a.seats[0].lag) > float64(10*time.Microsecond) {
+		t.Errorf("a's turn ended %v early, when it was owed %v ns, want it recalled once that is nothing", early, a.seats[0].lag)
+	}
+}
+
+// TestAllBearWhatAChangeCosts compares the accounts after a grant that follows a
+// whole turn of another, and one that follows less.
+func TestAllBearWhatAChangeCosts(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		d := newDesk(t, slice("a", 500), slice("b", 500))
+		d.Want(0, "a")
+		d.Want(0, "b")
+		d.Drained(1*ms, "a", 1, 0, true)
+		b := d.tenants[1].lease
+		for !b.ended && (whole || d.now == 1*ms) {
+			next, _ := d.Next()
+			d.Tick(next)
+		}
+		// It is not over yet, and then it is.
+		d.Closing(d.now, "b", b.number, d.now.Add(time.Second))
+		before := d.tenants[0].seats[0].lag
+		got := d.Closing(d.now, "b", b.number, d.now)
+		if len(got) != 1 || got[0].Tenant != "a" {
+			t.Fatalf("got %v, want a's turn", got)
+		}
+		want := 0.0
+		if whole {
+			want = 0.5 * float64(d.config.Change)
+		}
+		if had := d.tenants[0].seats[0].lag - before; math.Abs(had-want) > 1 {
+			t.Errorf("a whole turn of b: %v: a was given %v ns, want %v", whole, had, want)
+		}
+	}
+}
+
+func TestWhoFollowsItselfMakesNoChange(t *testing.T) {
+	d := newDesk(t, slice("a", 900), slice("b", 100))
+	d.Want(0, "b")
+	d.Want(0, "a")
+	d.Drained(1*ms, "b", 1, 0, true)
+	a := d.tenants[0].lease
+	d.Tick(a.until) // too late to extend it
+	before := d.tenants[0].seats[0].lag
+	got := d.Drained(a.until, "a", a.number, 0, true)
+	if len(got) != 1 || got[0].Tenant != "a" {
+		t.Fatalf("got %v, want another turn of a", got)
+	}
+	if had := d.tenants[0].seats[0].lag - before; math.Abs(had) > 1 {
+		t.Errorf("a was given %v ns, want nothing", had)
+	}
 }

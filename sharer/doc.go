@@ -27,10 +27,20 @@
 // # Turns
 //
 // Next is who woke and spends its bank, in the order of waking; then who is
-// furthest behind its share. The banks of a GPU's tenants add up to one Round, so
-// that all can wake at once and be served within it. The length of turns falls
-// with the number of competitors for the same reason. At the end of a turn the
-// lease is extended if nobody who waits comes first.
+// furthest behind its share. At the end of a turn the lease is extended if nobody
+// who waits comes first.
+//
+// Turns are long where that harms nobody, because to change hands costs the GPU
+// some time: those of tenants that always have work last a Quantum, or a part of a
+// Round where they are many. Who wakes and is owed time does not wait for their
+// end: the lease is recalled once its tenant has had what it is owed. And who
+// spends what it saved has no more than that while others wait to do the same.
+// What a change costs is borne by all, not by the one who comes next alone.
+//
+// To grant well before the work in flight is done would save that cost only on a
+// GPU that finishes what it has begun. One that takes turns by itself goes to the
+// new work, back, and to it again, so the grant is early by no more than the time
+// that it takes to arrive, see Config.Handover.
 //
 // A tenant with several GPUs has all of them or none. While it is first in the
 // queue its GPUs are kept for it as they become free, and may be used by others

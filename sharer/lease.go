@@ -21,6 +21,7 @@ type lease struct {
 	until   Instant
 	ask     Instant // when it is decided whether to extend it
 	ended   bool
+	whole   bool    // it ran out; it was neither recalled nor given back before
 	closing bool    // the gate is shut, and done can be relied on
 	done    Instant // predicted end of the work in flight, when known
 	empty   bool    // nobody runs: the turn of an idle tenant that does not lend
@@ -28,6 +29,12 @@ type lease struct {
 }
 
 func (l *lease) on(s *seat) bool { return slices.Contains(l.seats, s) }
+
+// seat returns the one that the lease, which is on g, is for there.
+func (l *lease) seat(g *device) *seat {
+	i := slices.IndexFunc(l.seats, func(s *seat) bool { return s.gpu == g })
+	return l.seats[i]
+}
 
 // give makes the lease last until a moment.
 func (l *lease) give(now, until Instant, c Config) {
@@ -47,8 +54,11 @@ func (l *lease) first() bool {
 	return !slices.ContainsFunc(l.seats, func(s *seat) bool { return s.gpu.user() != l })
 }
 
-// end shuts the lease at a moment not after its own end.
+// end shuts the lease, at a moment not after its own end.
 func (l *lease) end(at Instant) {
+	if !l.ended {
+		l.whole = at >= l.until && !l.empty
+	}
 	l.ended = true
 	l.until = min(l.until, at)
 }
@@ -57,6 +67,7 @@ func (l *lease) end(at Instant) {
 func (l *lease) drop() {
 	for _, s := range l.seats {
 		s.gpu.held = slices.DeleteFunc(s.gpu.held, func(x *lease) bool { return x == l })
+		s.gpu.before = l
 	}
 	if l.tenant.lease == l {
 		l.tenant.lease = nil

@@ -49,9 +49,15 @@ func (l *lease) due(next *alarm, c Config) {
 	}
 }
 
-// due sets the alarm for when the seat's account lets its tenant have a turn.
+// due sets the alarm for when the seat's account lets its tenant have a turn, and
+// for when the tenant that has the GPU has had what it is owed.
 func (s *seat) due(next *alarm) {
 	t := s.tenant
+	if l := s.gpu.user(); l != nil && t.waiting() && s.competing && s.recalls(l) {
+		if u := l.seat(s.gpu); u.lag >= 0 {
+			next.at(next.now.Add(time.Duration(u.lag/(1-u.weight/s.gpu.weight())) + time.Microsecond))
+		}
+	}
 	switch {
 	case t.waiting() && s.limit > 0 && s.room < 0:
 		next.at(next.now.Add(time.Duration(-s.room/s.limit) + 1))

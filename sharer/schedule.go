@@ -4,6 +4,7 @@ package sharer
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -32,7 +33,7 @@ func (a *Arbiter) expire() {
 			continue
 		}
 		if a.now >= l.until {
-			l.ended = true
+			l.end(a.now)
 		}
 		switch {
 		case l.empty && l.ended:
@@ -111,7 +112,7 @@ func (a *Arbiter) extend(queue []*tenant) {
 		if l == nil || l.ended || l.empty || t.removed || a.now < l.ask || t.capped() {
 			continue
 		}
-		length, why := a.config.Round, Alone
+		length, why := a.config.quantum(1), Alone
 		for _, w := range queue {
 			if !w.meets(t) {
 				continue
@@ -205,21 +206,23 @@ func (a *Arbiter) keep(t *tenant) {
 }
 
 // reclaim recalls leases that stand in t's way, of tenants that are ahead while
-// t is owed time. A lease that was given after t woke was weighed against t then,
-// or t had one in between, and is left to run out.
+// t is owed time.
 func (a *Arbiter) reclaim(t *tenant) {
 	for _, s := range t.seats {
 		for _, l := range s.gpu.held {
-			if l.ended || l.empty || l.given > t.woke || s.lag <= 0 {
-				continue
-			}
-			i := slices.IndexFunc(l.seats, func(x *seat) bool { return x.gpu == s.gpu })
-			if l.seats[i].lag < 0 {
+			if s.recalls(l) && l.seat(s.gpu).lag < 0 {
 				l.end(a.now)
 				a.act(Recall, l, WakingOwner)
 			}
 		}
 	}
+}
+
+// recalls reports whether the seat's tenant, being owed time, may have a lease
+// recalled that is on its GPU. One that was given after it woke was weighed against
+// it then, or it had one in between, and is left to run out.
+func (s *seat) recalls(l *lease) bool {
+	return !l.ended && !l.empty && l.given <= s.tenant.woke && s.lag > 0
 }
 
 // grant gives t a lease from begin, not beyond until; an empty one when it only
@@ -230,6 +233,7 @@ func (a *Arbiter) grant(t *tenant, begin, until Instant) {
 	}
 	l.give(a.now, min(until, begin.Add(a.quantum(t))), a.config)
 	for _, s := range t.seats {
+		s.change(a.config.Change)
 		s.gpu.held = append(s.gpu.held, l)
 	}
 	t.lease = l
@@ -257,13 +261,20 @@ func (a *Arbiter) issue(l *lease, why Reason) {
 }
 
 // quantum is the length of a lease of t among those who compete with it. Alone it
-// has it for longer: whoever comes has it recalled.
+// has it for longer: whoever comes has it recalled. While others wait to spend what
+// they saved, it has no more than it saved itself.
 func (a *Arbiter) quantum(t *tenant) time.Duration {
-	n := 1
+	n, saved := 1, math.Inf(1)
 	for _, s := range t.seats {
-		n = max(n, s.gpu.rivals)
+		n, saved = max(n, s.gpu.rivals), min(saved, s.lag)
 	}
-	return a.config.quantum(n)
+	length := a.config.quantum(n)
+	if float64(length) <= saved || !slices.ContainsFunc(a.tenants, func(w *tenant) bool {
+		return w != t && w.due() && w.owed() && w.meets(t)
+	}) {
+		return length
+	}
+	return min(length, max(a.config.MinLease, time.Duration(saved)))
 }
 
 // kind tells whether the next lease of t is within its guarantee: whether at

@@ -13,6 +13,6 @@
 // attributes) makes no difference here; a graph is one long command.
 //
 // What the model leaves out: the driver's own time slicing where two tenants
-// have work in flight, memory bandwidth, and errors in the library's predictions
-// other than a random one.
+// have work in flight, of which it has only what that costs; memory bandwidth;
+// and errors in the library's predictions other than a random one.
 package sim

@@ -52,6 +52,39 @@ func TestBusyTenantsHaveTheirShares(t *testing.T) {
 	}
 }
 
+// TestASmallSliceLosesNoMoreToChanges makes them dear: a switch and two messages.
+func TestASmallSliceLosesNoMoreToChanges(t *testing.T) {
+	c := Config{Seed: 1, Switch: 300 * micro, Arbiter: sharer.Config{Handover: -1, Change: 420 * micro}}
+	for _, permille := range []int{100, 300} {
+		s := New(c, []Job{on("small", permille, Loop(1, milli)), on("large", 1000-permille, Loop(2, milli))})
+		s.Run(21 * time.Second)
+		small, large := s.Usage("small").Busy("0", time.Second, 21*time.Second), s.Usage("large").Busy("0", time.Second, 21*time.Second)
+		part := float64(small) / float64(small+large)
+		if want := float64(permille) / 1000; math.Abs(part/want-1) > 0.02 {
+			t.Errorf("the small slice has %.4f of what both have, want %.2f", part, want)
+		}
+	}
+}
+
+// TestGivingLeasesBackBuysNothing lets a tenant take a turn for a moment, again and
+// again, that is hardly longer than a change.
+func TestGivingLeasesBackBuysNothing(t *testing.T) {
+	s := New(Config{Seed: 1, Arbiter: sharer.Config{Linger: 1}}, []Job{
+		on("short", 50, &Requests{
+			Gap: func(*rand.Rand) time.Duration { return 350 * micro }, Closed: true, Commands: 1, Length: 100 * micro,
+		}),
+		on("other", 950, Loop(2, milli)),
+	})
+	s.Run(11 * time.Second)
+	if short := s.Usage("short").Shares("0", 10*time.Second, time.Second, 11*time.Second)[0]; short > 0.05 {
+		t.Errorf("it has %.3f of the GPU, want at most 0.05", short)
+	}
+	// The changes themselves take some of what is left.
+	if other := s.Usage("other").Shares("0", 10*time.Second, time.Second, 11*time.Second)[0]; other < 0.9 {
+		t.Errorf("the other one has %.3f of the GPU, want at least 0.9", other)
+	}
+}
+
 func TestShareDoesNotDependOnTheLengthOfKernels(t *testing.T) {
 	s := New(Config{Seed: 1}, []Job{on("long", 300, Loop(1, 50*milli)), on("short", 700, Loop(2, 100*micro))})
 	s.Run(21 * time.Second)
@@ -156,7 +189,8 @@ func TestAReturningOwnerTakesNoRevenge(t *testing.T) {
 	})
 	s.Run(12 * time.Second)
 	expectShare(t, s, "owner", time.Second, 11*time.Second, 12*time.Second, 0.5, 1)
-	// What it saved is two quanta, on top of its half; and a turn may be cut.
+	// What it saved is its half of the bank, on top of its half of the time; and a
+	// turn may be cut.
 	expectShare(t, s, "owner", 100*milli, 10*time.Second, 10*time.Second+100*milli, 0.5, 15)
 	if guest := s.Usage("guest").Busy("0", time.Second, 10*time.Second); guest < 8990*milli {
 		t.Errorf("the guest has used %v of 9 s in which the owner was idle", guest)

@@ -19,6 +19,25 @@ func Fit(layout gpu.Layout, held map[gpu.SliceID]bool, set string, n int) bool {
 	return n <= 0 || freeOf(layout, held, layout.Remaining(held), set) >= n
 }
 
+// Holds reports whether the given slices can be held together beside those that
+// are: each is in the layout, nobody holds it, and no counter is exceeded. It is
+// what every decision about a node comes down to.
+func Holds(layout gpu.Layout, held map[gpu.SliceID]bool, more []gpu.SliceID) bool {
+	left := layout.Remaining(held)
+	found := map[gpu.SliceID]bool{}
+	for _, s := range layout.Slices {
+		if !slices.Contains(more, s.ID) {
+			continue
+		}
+		if _, ok := s.Fits(left); !ok || held[s.ID] || found[s.ID] {
+			return false
+		}
+		found[s.ID] = true
+		change(left, s, -1)
+	}
+	return len(found) == len(more)
+}
+
 // Free is how many more slices of each set of the layout can be held beside
 // those that are, if no other set takes any: the sets share counters, so the
 // numbers do not add up.

@@ -30,6 +30,7 @@ type Board struct {
 	onGPU    [][]int // slices of each GPU
 	own      [][]int // counters that belong to one GPU alone
 	members  [][]int // slices of each set
+	users    [][]int // slices that take from each counter
 	groups   int     // how many kinds of slices there are
 }
 
@@ -74,6 +75,7 @@ func NewBoard(totals map[gpu.Counter]int64, all []gpu.Slice) *Board {
 	}
 	b.own = b.owned(len(c.gpus))
 	b.members = make([][]int, len(b.sets))
+	b.users = make([][]int, len(b.counters))
 	groups := map[string]int{}
 	for i := range b.slices {
 		s := &b.slices[i]
@@ -84,6 +86,9 @@ func NewBoard(totals map[gpu.Counter]int64, all []gpu.Slice) *Board {
 		}
 		s.group = groups[key]
 		b.members[s.set] = append(b.members[s.set], i)
+		for _, u := range s.uses {
+			b.users[u.counter] = append(b.users[u.counter], i)
+		}
 	}
 	b.groups = len(groups)
 	return b

@@ -33,7 +33,7 @@ func (c Choice) Less(d Choice) bool {
 // others, with a bound: so it may miss a place that exists, but never gives one
 // that does not. It reports false if it finds none. The state stays as it was.
 func (b *Board) Seat(state State, needs []Need) (Choice, bool) {
-	needs = b.ordered(needs)
+	needs = b.Ordered(needs)
 	left := slices.Clone(state.Left)
 	for _, need := range needs {
 		if b.most(state, need.Set, left) < need.N {
@@ -51,21 +51,6 @@ func (b *Board) Seat(state State, needs []Need) (Choice, bool) {
 		return Choice{}, false
 	}
 	return Choice{Slices: s.chosen, Lost: perGPU * int64(len(s.chosen)), Unused: perGPU * int64(len(s.chosen))}, true
-}
-
-// ordered puts the sets with the largest slices first; equal ones by name.
-func (b *Board) ordered(needs []Need) []Need {
-	size := func(n Need) int64 {
-		if m := b.Members(n.Set); len(m) > 0 {
-			return b.slices[m[0]].size
-		}
-		return 0
-	}
-	out := slices.Clone(needs)
-	slices.SortStableFunc(out, func(x, y Need) int {
-		return cmp.Or(cmp.Compare(size(y), size(x)), cmp.Compare(x.Set, y.Set))
-	})
-	return out
 }
 
 // most is how many slices of a set fit one by one, which is at least how many fit

@@ -3,6 +3,7 @@
 package choice
 
 import (
+	"cmp"
 	"slices"
 
 	"aipub.io/aipub/gpu"
@@ -42,9 +43,6 @@ func (s State) Clone() State { return State{slices.Clone(s.Left), slices.Clone(s
 // At is the position of a slice.
 func (b *Board) At(id gpu.SliceID) (i int, ok bool) { i, ok = b.pos[id]; return i, ok }
 
-// Len is the number of slices; positions run from 0.
-func (b *Board) Len() int { return len(b.slices) }
-
 // Members are the positions of a set's slices, none for a set that the board does
 // not have. They are to be read only.
 func (b *Board) Members(set string) []int {
@@ -54,15 +52,13 @@ func (b *Board) Members(set string) []int {
 	return nil
 }
 
+// Sets are the names of the sets that have slices, in order of first appearance.
+// They are to be read only.
+func (b *Board) Sets() []string { return b.sets }
+
 // Group is the same number for slices of one set that take the same from the
-// same GPUs, below Groups.
+// same GPUs.
 func (b *Board) Group(i int) int { return b.slices[i].group }
-
-// Groups is how many groups there are.
-func (b *Board) Groups() int { return b.groups }
-
-// Size is a slice's share of its GPUs, in millionths of one.
-func (b *Board) Size(i int) int64 { return b.slices[i].size }
 
 // Fits reports whether the counters leave room for a slice, whatever its mark. It
 // is gpu.Slice.Fits by position.
@@ -82,12 +78,35 @@ func (b *Board) Change(i int, left []int64, sign int64) {
 	}
 }
 
+// Size is the share of GPUs that one slice of a set takes, in millionths of one: of
+// its first slice, where they differ.
+func (b *Board) Size(set string) int64 {
+	if m := b.Members(set); len(m) > 0 {
+		return b.slices[m[0]].size
+	}
+	return 0
+}
+
+// Ordered are the needs in the order in which Seat serves them: the set with the
+// largest slices first, equal ones by name.
+func (b *Board) Ordered(needs []Need) []Need {
+	out := slices.Clone(needs)
+	slices.SortStableFunc(out, func(x, y Need) int {
+		return cmp.Or(cmp.Compare(b.Size(y.Set), b.Size(x.Set)), cmp.Compare(x.Set, y.Set))
+	})
+	return out
+}
+
 // Uses calls f with each counter that a slice takes from, and how much.
 func (b *Board) Uses(i int, f func(counter int, amount int64)) {
 	for _, u := range b.slices[i].uses {
 		f(u.counter, u.amount)
 	}
 }
+
+// Users are the positions of the slices that take from a counter. They are to be
+// read only.
+func (b *Board) Users(counter int) []int { return b.users[counter] }
 
 // Unused is the mean over the counters of what is left of them, in millionths: 0
 // for a node on which nothing more fits, 1,000,000 for an empty one.

@@ -51,6 +51,15 @@ func (a amounts) plus(set string, n int64) amounts {
 	return append(a, amount{set, n})
 }
 
+// minus is a without b; a stays as it is.
+func (a amounts) minus(b amounts) amounts {
+	rest := slices.Clone(a)
+	for _, x := range b {
+		rest = rest.plus(x.set, -x.n)
+	}
+	return rest
+}
+
 // amountsOf is what times pods that ask for these sets come to, by set name and
 // then in units. A set without a known size has no units.
 func (s Sizes) amountsOf(sets map[string]int64, times int64) amounts {

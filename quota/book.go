@@ -28,7 +28,7 @@ type Book struct {
 // NewBook makes a book of these quotas with nothing charged. A quota whose scope
 // names neither project nor user binds nobody.
 func NewBook(quotas []api.ResourceSetQuota, sizes Sizes) *Book {
-	return &Book{
+	b := &Book{
 		rules:    newRules(quotas),
 		sizes:    sizes.clone(),
 		pods:     map[string]*entry{},
@@ -37,6 +37,13 @@ func NewBook(quotas []api.ResourceSetQuota, sizes Sizes) *Book {
 		bindings: map[who][]*account{},
 		accounts: map[*rule]map[string]*account{},
 	}
+	for _, r := range b.rules.all {
+		b.accounts[r] = map[string]*account{}
+		if !r.scope.EachUser {
+			b.accounts[r][""] = newAccount(r, r.scope.User)
+		}
+	}
+	return b
 }
 
 // Charge charges a claim to every quota that binds it, whether or not there is
@@ -132,17 +139,14 @@ func (b *Book) bound(w who) []*account {
 	}
 	as := b.peek(w)
 	for _, a := range as {
-		if b.accounts[a.rule] == nil {
-			b.accounts[a.rule] = map[string]*account{}
-		}
 		b.accounts[a.rule][a.key()] = a
 	}
 	b.bindings[w] = as
 	return as
 }
 
-// peek is bound without writing anything down: accounts that do not exist yet are
-// made for the caller alone.
+// peek is bound without writing anything down: the accounts of a person who is new
+// to eachUser quotas are made for the caller alone.
 func (b *Book) peek(w who) []*account {
 	if as, ok := b.bindings[w]; ok {
 		return as
@@ -150,21 +154,13 @@ func (b *Book) peek(w who) []*account {
 	bind := b.rules.binding(w)
 	as := make([]*account, len(bind))
 	for i, r := range bind {
-		a := newAccount(r, r.person(w.user))
-		if known, ok := b.accounts[r][a.key()]; ok {
-			a = known
+		if r.scope.EachUser {
+			as[i] = newAccount(r, w.user) // no other binding has it
+		} else {
+			as[i] = b.accounts[r][""]
 		}
-		as[i] = a
 	}
 	return as
-}
-
-// person is whose account of the rule a user is charged to.
-func (r *rule) person(user string) string {
-	if r.personal() {
-		return user
-	}
-	return ""
 }
 
 // key tells the accounts of one rule apart.

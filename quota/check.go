@@ -42,26 +42,33 @@ func (b *Book) Check(claims []Claim) Verdict {
 }
 
 // CheckFloor says whether an Operation's minimum has room, in place of the one
-// that it has. No grades come with the answer: a minimum is within or refused.
+// that it has. Its charged pods have their room already, but for those that stand
+// above a limit: no minimum rests on them. No grades come with the answer: a
+// minimum is within or refused.
 func (b *Book) CheckFloor(f Floor) Verdict {
 	d := draft{book: b}
-	k := key{f.Workload, f.Party}
-	l := d.line(k)
-	raised := &line{key: k, accounts: l.accounts, charged: l.charged, floor: b.sizes.amountsOf(f.Sets, f.MinReplicas)}
-	more := raised.above(l.line)
+	l := d.line(key{f.Workload, f.Party}).line
+	floor := b.sizes.amountsOf(f.Sets, f.MinReplicas)
 	t := tab{}
 	for _, a := range l.accounts {
+		inside := l.charged
+		for _, e := range b.standing(a).all() {
+			if e.key == l.key {
+				inside = inside.minus(e.asks)
+			}
+		}
+		more := l.raises(floor, inside)
 		t.add(a, f.Party, more, more)
 	}
 	return Verdict{Shortfalls: b.lacking(t)}
 }
 
-// above is by how much more a line counts than it did.
-func (l *line) above(was *line) amounts {
+// raises is by how much more the line would count with another floor.
+func (l *line) raises(floor, charged amounts) amounts {
 	var more amounts
-	for _, f := range l.floor {
-		charged := l.charged.of(f.set)
-		if n := l.counts(f.set, charged) - was.counts(f.set, charged); n > 0 {
+	for _, f := range floor {
+		n := charged.of(f.set)
+		if n = max(f.n, n) - l.counts(f.set, n); n > 0 {
 			more = append(more, amount{f.set, n})
 		}
 	}

@@ -60,7 +60,7 @@ func newRules(quotas []api.ResourceSetQuota) *rules {
 		rs.byName[r.name] = r
 		s := r.scope
 		switch {
-		case s.Project != "" && s.User != "":
+		case s.Project != "" && s.User != "": // eachUser beside a user is refused by the API
 			k := who{s.Project, s.User}
 			rs.pair[k] = append(rs.pair[k], r)
 		case s.User != "":

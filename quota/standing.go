@@ -23,6 +23,9 @@ type standing struct {
 	over []excess
 }
 
+// all lists the pods that stand above a limit.
+func (s *standing) all() []*entry { return slices.Concat(s.surge, s.borrowed) }
+
 // place is a dimension of an account: as a whole, or of a type.
 type place struct {
 	kind api.WorkloadType

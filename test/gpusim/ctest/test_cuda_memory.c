@@ -2,9 +2,12 @@
 //
 // What every way of allocating costs, exactly, and that it comes back.
 #include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "clients.h"
 #include "cuda.h"
+#include "process.h"
 
 static void granules(void) {
     static const struct {
@@ -152,6 +155,42 @@ static void checkpoint(void) {
     OK(cuMemFree_v2(p));
 }
 
+// hold_and_die is a process that has so much of device 0 and ends without a word.
+static void hold_and_die(struct gs_machine *m, uint64_t bytes) {
+    gs_lock(m);
+    struct gs_process p = {.pid = (uint32_t)getpid(), .gi = GS_NONE, .ci = GS_NONE, .memory = bytes};
+    p.client = (uint32_t)gs_client_attach(m) + 1;
+    nvmlReturn_t r = p.client ? gs_process_add(&m->s->gpu[0], &p) : NVML_ERROR_UNKNOWN;
+    gs_unlock(m);
+    _exit(r == NVML_SUCCESS ? 0 : 1);
+}
+
+// Who is restored finds the room of those that died meanwhile.
+static void restore_beside_the_dead(void) {
+    CUdeviceptr p;
+    int status, pid = getpid();
+    struct gs_machine m = {0};
+    char why[1024];
+    size_t left = 0, total = 0;
+    OK(cuMemAlloc_v2(&p, MIB(100)));
+    OK(cuMemGetInfo_v2(&left, &total));
+    CHECK(gs_machine_open(&m, getenv("GPUSIM_DIR"), why, sizeof why) == GS_OPEN_OK);
+    OK(cuCheckpointProcessLock(pid, NULL));
+    OK(cuCheckpointProcessCheckpoint(pid, NULL));
+    pid_t child = fork();
+    if (child == 0) hold_and_die(&m, left + MIB(50));
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CUresult restored = cuCheckpointProcessRestore(pid, NULL);
+    CHECK(restored == CUDA_SUCCESS, "but %d", (int)restored);
+    gs_lock(&m);
+    gs_clients_reap(&m);
+    gs_unlock(&m);
+    if (restored != CUDA_SUCCESS) OK(cuCheckpointProcessRestore(pid, NULL)); // or every call would wait for it
+    OK(cuCheckpointProcessUnlock(pid, NULL));
+    gs_machine_close(&m);
+    OK(cuMemFree_v2(p));
+}
+
 void test_cuda_memory(void) {
     granules();
     slabs();
@@ -160,4 +199,5 @@ void test_cuda_memory(void) {
     virtual_memory();
     managed_and_host();
     checkpoint();
+    restore_beside_the_dead();
 }

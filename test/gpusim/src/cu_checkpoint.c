@@ -71,9 +71,14 @@ static CUresult to_host(struct gs_gpu *g, uint32_t i) {
     return CUDA_SUCCESS;
 }
 
+static bool fits(struct gs_gpu *g, uint32_t i) {
+    return gs_process_charge(g, i, (int64_t)g->v.process[i].parked) == NVML_SUCCESS;
+}
+
 static CUresult to_device(struct gs_gpu *g, uint32_t i) {
     struct gs_process *p = &g->v.process[i];
-    if (gs_process_charge(g, i, (int64_t)p->parked) != NVML_SUCCESS) return CUDA_ERROR_OUT_OF_MEMORY;
+    // Full, unless a process is gone that nobody has missed yet.
+    if (!fits(g, i) && !(gs_clients_reap(&cu.m) && fits(g, i))) return CUDA_ERROR_OUT_OF_MEMORY;
     p->parked = 0;
     return CUDA_SUCCESS;
 }

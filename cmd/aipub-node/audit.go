@@ -4,15 +4,11 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/gpu"
-	"aipub.io/aipub/sharer"
 	"aipub.io/aipub/sharer/attach"
 )
 
@@ -42,7 +38,7 @@ func (a *agent) audit(ctx context.Context, t treatment) {
 	look := eyes{proc: attach.NewProc(a.options.pids), seen: map[string]uint64{}}
 	ticker := time.NewTicker(auditEvery)
 	defer ticker.Stop()
-	treated := map[attach.ProcessID]bool{}
+	treated, said := map[attach.ProcessID]attempts{}, quiet{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -57,13 +53,8 @@ func (a *agent) audit(ctx context.Context, t treatment) {
 		r := auditor.Observe(sample)
 		a.correct(r)
 		a.noteMemory(sample)
-		a.find(r.Findings, pods)
-		for _, f := range r.Findings {
-			if treated[f.Process] {
-				continue
-			}
-			treated[f.Process] = a.treat(ctx, f, sample.At, pods, t)
-		}
+		a.find(r.Findings, pods, said)
+		treated = a.treatAll(ctx, r.Findings, sample.At, pods, t, treated)
 	}
 }
 
@@ -102,7 +93,7 @@ func (a *agent) noteMemory(s attach.Sample) {
 }
 
 // find remembers what is wrong, and tells what is new.
-func (a *agent) find(now []attach.Finding, pods []gpu.Pod) {
+func (a *agent) find(now []attach.Finding, pods []gpu.Pod, said quiet) {
 	a.mu.Lock()
 	before := a.findings
 	a.findings = now
@@ -117,13 +108,16 @@ func (a *agent) find(now []attach.Finding, pods []gpu.Pod) {
 			continue
 		}
 		changed = true
-		a.log.Info("past the limiter", "reason", f.Reason, "slice", f.Slice, "pid", f.Process.PID, "message", f.Message)
+		if times, say := said.due(time.Now(), findingKind{f.Reason, f.Slice}); say {
+			a.log.Info("past the limiter", "reason", f.Reason, "slice", f.Slice, "pid", f.Process.PID, "message", f.Message, "times", times)
+		}
 		if p, ok := podOf(pods, f.Container); ok {
 			a.tellPod(p, string(f.Reason), f.Message)
 			continue
 		}
 		a.announce(a.last().desired.NodeUID, corev1.EventTypeWarning, string(f.Reason), f.Message)
 	}
+	said.forget(time.Now())
 	if changed {
 		notify(a.said)
 	}
@@ -137,59 +131,6 @@ type findingKey struct {
 }
 
 func keyOf(f attach.Finding) findingKey { return findingKey{f.Reason, f.Slice, f.Process} }
-
-// treat does what the policy says about a finding. It reports whether something
-// was done.
-func (a *agent) treat(ctx context.Context, f attach.Finding, now sharer.Instant, pods []gpu.Pod, t treatment) bool {
-	policy := attach.Warn
-	if p := a.last().policy; p != nil {
-		policy = policyOf(p.Spec.Unattached)
-	}
-	switch policy.Decide(f, now, auditPatience) {
-	case attach.Evict:
-		p, ok := podOf(pods, f.Container)
-		if !ok {
-			return false
-		}
-		a.tellPod(p, "EvictedPastLimiter", "evicted, since "+f.Message)
-		if err := t.evict(ctx, p); err != nil {
-			a.log.Error(err, "evict pod; trying again", "namespace", p.Namespace, "pod", p.Name)
-			return false
-		}
-		return true
-	case attach.Kill:
-		if p, ok := podOf(pods, f.Container); ok {
-			a.tellPod(p, "KilledPastLimiter", fmt.Sprintf("killed, since %s", f.Message))
-		}
-		if err := kill(a.options.pids, f.Process); err != nil {
-			a.log.Error(err, "kill process", "pid", f.Process.PID)
-		}
-		return true
-	default:
-		return false
-	}
-}
-
-// policyOf translates what an administrator writes.
-func policyOf(u api.Unattached) attach.Policy {
-	switch u {
-	case api.UnattachedEvict:
-		return attach.Evict
-	case api.UnattachedKill:
-		return attach.Kill
-	default:
-		return attach.Warn
-	}
-}
-
-// kill ends a process, and no other one that has its number by now.
-func kill(proc string, p attach.ProcessID) error {
-	now, _, err := attach.NewProc(proc).Process(p.PID)
-	if err != nil || now != p {
-		return nil //nolint:nilerr // it is gone
-	}
-	return syscall.Kill(p.PID, syscall.SIGKILL)
-}
 
 func podOf(pods []gpu.Pod, c attach.Container) (gpu.Pod, bool) {
 	for _, p := range pods {

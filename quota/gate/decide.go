@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota"
+	"aipub.io/aipub/quota/placement"
+	"aipub.io/aipub/quota/queue"
+)
+
+// Decide says which gates to open, at most most of them (a gang that is first is
+// never cut), and why the others stay closed. Each opening is decided on what the
+// ones before it left.
+func Decide(s Snapshot, most int) Plan {
+	d := newDesk(&s, most)
+	d.guaranteed()
+	d.inTurn()
+	return d.finish()
+}
+
+// desk is one decision in progress.
+type desk struct {
+	s     *Snapshot
+	most  int
+	book  *quota.Book
+	room  *placement.Room
+	items items
+	// settings of a project's queue.
+	settings func(project string) queue.Settings
+	shared   shared
+	going    going
+	sight    sight
+	kept     int
+	plan     Plan
+}
+
+func newDesk(s *Snapshot, most int) *desk {
+	book, floors := s.ledger()
+	d := &desk{
+		s: s, most: most, book: book, room: s.Room(), items: itemsOf(s.Pending), settings: settingsOf(s.Queues),
+		shared: newShared(), sight: sight{charged: s.Charged},
+	}
+	d.plan.Heads = map[string]Head{}
+	d.going = going{desk: d}
+	for i := range s.Charged {
+		c := &s.Charged[i].Claim
+		if it := d.items.index[keyOf(&c.Workload, c.Party.Project)]; it != nil {
+			it.holds.add(c)
+		}
+	}
+	for i := range floors {
+		if it := d.items.index[keyOf(&floors[i].Workload, floors[i].Party.Project)]; it != nil {
+			it.floor = floors[i].MinReplicas
+		}
+	}
+	return d
+}
+
+func (d *desk) full() bool { return len(d.plan.Open) >= d.most }
+
+// guaranteed opens what stands behind nobody: pods of Operations within their
+// minimum, and replacements above the limit.
+func (d *desk) guaranteed() {
+	for _, it := range d.items.all {
+		if it.Party.Type == api.TypeOperation && !d.serveGuaranteed(it) {
+			d.plan.More = true
+			return
+		}
+	}
+}
+
+// serveGuaranteed returns false when the plan is full.
+func (d *desk) serveGuaranteed(it *item) bool {
+	for i := range it.pods {
+		p := &it.pods[i]
+		if d.full() {
+			return false
+		}
+		switch {
+		case it.holds.pods < it.floor:
+			if p.wait = d.try(it, p); p.wait != nil {
+				d.keepFor(it, p.wait, true)
+			}
+		case !it.holds.replacedBy(p.Claim.Generation) || !d.trySurge(it, p):
+			return true
+		}
+	}
+	return true
+}
+
+// replacedBy reports whether a pod is of another roll-out than one that is held.
+func (h *held) replacedBy(generation string) bool {
+	return len(h.generations) > 1 || (len(h.generations) == 1 && h.generations[0] != generation)
+}
+
+// inTurn serves the workloads in the order of the queues.
+func (d *desk) inTurn() {
+	turns := queue.NewTurns(d.waitingItems(), d.settings, d.book.Load)
+	for {
+		next, ok := turns.Next()
+		if !ok {
+			return
+		}
+		if d.full() {
+			d.plan.More = true
+			return
+		}
+		it := d.items.index[keyOf(&next.Workload, next.Party.Project)]
+		if it == nil {
+			continue
+		}
+		if refused := d.serve(it); refused != nil && d.holdsUp(it, refused) {
+			turns.Skip(it.Party.Project)
+		}
+	}
+}
+
+// waitingItems are the workloads that have pods left to open.
+func (d *desk) waitingItems() []queue.Item {
+	out := make([]queue.Item, 0, len(d.items.all))
+	for _, it := range d.items.all {
+		if slices.ContainsFunc(it.pods, func(p waiter) bool { return !p.opened }) {
+			out = append(out, it.Item)
+		}
+	}
+	return out
+}
+
+// holdsUp notes what a refused workload means for others: whether it is the head
+// that blocks, and whether room is kept for it.
+func (d *desk) holdsUp(it *item, r *refusal) bool {
+	if r.kind == aside {
+		return false
+	}
+	settings := d.settings(it.Party.Project)
+	blocks := settings.Policy != api.FirstScheduling
+	d.keepFor(it, r, blocks || !d.s.Now.Before(it.since.Add(settings.Patience)))
+	if blocks {
+		d.plan.Heads[it.Party.Project] = Head{
+			Workload: it.Workload, Party: it.Party, Since: it.since, Reason: r.reason, Message: r.message,
+		}
+	}
+	return blocks
+}
+
+// keepFor keeps room for who found none, where it is due.
+func (d *desk) keepFor(it *item, r *refusal, due bool) {
+	if r.kind != noRoom || !due || it.kept || d.kept >= MaxKept {
+		return
+	}
+	it.kept = d.room.Keep(r.asks)
+	if it.kept {
+		d.kept++
+	}
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gate decides which pods may start now. It joins the three questions in
+// their order: does the quota have room ([quota.Book]), whose turn is it
+// ([queue.Turns]), and which node can hold it ([placement.Room]). [Decide] is a pure
+// function of a [Snapshot]: the leader's loop, dry runs and the command line use
+// the same one.
+//
+// # The order of a decision
+//
+// First what is guaranteed: pods of an Operation within its minimum, whose quota is
+// reserved, and replacements in a rolling update (grade [quota.Surge]), whose place
+// above the limit is not for anybody else. They stand behind nobody. Then everybody
+// else, workload by workload, as the queues say.
+//
+// # Who holds up whom
+//
+// A workload that waits for its own user's limit, for the rest of its gang, or for a
+// set that no node has steps aside: waiting for its turn would help nobody. One that
+// waits for the project's limit or for room on nodes holds up the rest of its
+// project under FirstAllocating, and nobody under FirstScheduling. Room is kept for
+// it, at once under FirstAllocating, after the queue's patience under
+// FirstScheduling, so that small ones do not starve a large one. Room is kept for
+// the first [MaxKept] only; whoever is behind them would not be next anyway.
+//
+// # Taking back
+//
+// Where the quota is short for a pod that would stand within it, pods that stand
+// there as headroom or borrowed are asked to go ([Plan.Yield]), the fewest that make
+// room. What is going already counts as gone for this purpose, so that one shortage
+// is answered once.
+package gate

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota"
+	"aipub.io/aipub/quota/queue"
+)
+
+// item is a waiting workload with its pods, in the order in which they go.
+type item struct {
+	queue.Item
+	key   string // of the order within a project, among those that are as promoted
+	pods  []waiter
+	gang  int
+	since time.Time // when its oldest waiting pod was made
+	// holds is what the workload holds already, floor its reserved minimum.
+	holds held
+	floor int64
+	kept  bool // room is kept for it
+}
+
+// waiter is a pod of an item.
+type waiter struct {
+	*Pending
+	opened bool
+	wait   *refusal // why it waits; nil where it was not looked at
+}
+
+// held is what a workload holds already.
+type held struct {
+	pods        int64
+	generations []string
+}
+
+func (h *held) add(c *quota.Claim) {
+	h.pods++
+	if !slices.Contains(h.generations, c.Generation) {
+		h.generations = append(h.generations, c.Generation)
+	}
+}
+
+// itemKey tells items apart. Pods of one workload can belong to two projects, when
+// their namespace moved from one to the other.
+type itemKey struct {
+	uid, kind, namespace, name string
+	project                    string
+}
+
+func keyOf(w *quota.Workload, project string) itemKey {
+	return itemKey{w.UID, w.Kind, w.Namespace, w.Name, project}
+}
+
+// items are the waiting workloads, project by project in the order of their queues.
+type items struct {
+	all   []*item
+	index map[itemKey]*item
+}
+
+// itemsOf gathers the pending pods by workload.
+func itemsOf(pending []Pending) items {
+	out := items{index: make(map[itemKey]*item, len(pending)/8)}
+	projects := map[string][]*item{}
+	var last *item // pods of one workload tend to come together
+	for i := range pending {
+		p := &pending[i]
+		it := last
+		if it == nil || it.Workload != p.Claim.Workload || it.Party.Project != p.Claim.Party.Project {
+			key := keyOf(&p.Claim.Workload, p.Claim.Party.Project)
+			if it = out.index[key]; it == nil {
+				it = newItem(p)
+				out.index[key] = it
+				projects[it.Party.Project] = append(projects[it.Party.Project], it)
+			}
+		}
+		it.add(p)
+		last = it
+	}
+	names := make([]string, 0, len(projects))
+	for name := range projects {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out.all = make([]*item, 0, len(out.index))
+	for _, name := range names {
+		slices.SortFunc(projects[name], compareItems)
+		out.all = append(out.all, projects[name]...)
+	}
+	for _, it := range out.all {
+		slices.SortFunc(it.pods, olderPod)
+	}
+	return out
+}
+
+func newItem(p *Pending) *item {
+	it := &item{Item: queue.Item{
+		Workload: p.Claim.Workload, Party: p.Claim.Party,
+		Rank: p.Rank, Promoted: p.Promoted, Created: p.Created,
+	}, since: p.Claim.Since}
+	it.key = it.Key()
+	return it
+}
+
+func (it *item) add(p *Pending) {
+	it.pods = append(it.pods, waiter{Pending: p})
+	it.gang = max(it.gang, p.Gang)
+	if p.Claim.Since.Before(it.since) {
+		it.since = p.Claim.Since
+	}
+}
+
+// compareItems is queue.Compare for one project, with the keys made once.
+func compareItems(a, b *item) int {
+	if a.Promoted != b.Promoted {
+		return queue.Compare(a.Item, b.Item)
+	}
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.Workload.UID, b.Workload.UID))
+}
+
+func olderPod(a, b waiter) int {
+	if c := a.Claim.Since.Compare(b.Claim.Since); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Claim.Name, b.Claim.Name), cmp.Compare(a.Claim.UID, b.Claim.UID))
+}
+
+// settingsOf finds a project's queue.
+func settingsOf(queues []api.PriorityQueue) func(string) queue.Settings {
+	byName := make(map[string]queue.Settings, len(queues))
+	for i := range queues {
+		byName[queues[i].Name] = queue.SettingsOf(&queues[i])
+	}
+	none := queue.SettingsOf(nil)
+	return func(project string) queue.Settings {
+		if s, ok := byName[project]; ok {
+			return s
+		}
+		return none
+	}
+}

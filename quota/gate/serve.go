@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"fmt"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota"
+	"aipub.io/aipub/quota/placement"
+)
+
+// kind is what a refusal means for those behind.
+type kind int
+
+const (
+	aside  kind = iota // it waits for something that its turn would not give
+	short              // it waits for the project's quota
+	noRoom             // it waits for room on nodes
+)
+
+// refusal is why pods wait.
+type refusal struct {
+	kind            kind
+	reason, message string
+	// asks are what found no room.
+	asks []placement.Ask
+}
+
+// serve opens as many pods of a workload as can be, in order. It returns the
+// weightiest of the refusals; nil where there was none.
+func (d *desk) serve(it *item) *refusal {
+	pods := it.left()
+	if need := int64(it.gang) - it.holds.pods; it.gang > 1 && need > 0 {
+		refused, rest := d.serveGang(it, pods, need)
+		if refused != nil || rest == nil {
+			return refused
+		}
+		pods = rest
+	}
+	var worst, last *refusal
+	for _, p := range pods {
+		if d.full() {
+			d.plan.More = true
+			return worst
+		}
+		if p.wait = d.try(it, p); p.wait == nil || p.wait == last {
+			continue
+		}
+		last = p.wait
+		if worst == nil || last.kind > worst.kind {
+			worst = last
+		}
+	}
+	return worst
+}
+
+// left are the pods of a workload that are not opened yet.
+func (it *item) left() []*waiter {
+	out := make([]*waiter, 0, len(it.pods))
+	for i := range it.pods {
+		if p := &it.pods[i]; !p.opened {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// serveGang opens the next need pods together or none of them. rest are the pods
+// beyond the gang; nil where it did not start.
+func (d *desk) serveGang(it *item, pods []*waiter, need int64) (refused *refusal, rest []*waiter) {
+	waitAll := func(r *refusal) (*refusal, []*waiter) {
+		for _, p := range pods {
+			p.wait = r
+		}
+		return r, nil
+	}
+	if int64(len(pods)) < need {
+		return waitAll(&refusal{kind: aside, reason: api.ReasonGangIncomplete, message: fmt.Sprintf(
+			"%d pods of %s %s start together, and %d of them do not exist yet; they are made by its controller, see its events",
+			it.gang, it.Workload.Kind, it.Workload.Name, need-int64(len(pods)))})
+	}
+	gang := pods[:need]
+	if len(d.plan.Open) > 0 && len(d.plan.Open)+len(gang) > d.most {
+		d.plan.More = true
+		return nil, nil
+	}
+	claims, asks := make([]quota.Claim, need), make([]placement.Ask, need)
+	for i, p := range gang {
+		claims[i], asks[i] = p.Claim, p.Ask
+	}
+	verdict := d.book.Check(claims)
+	if !verdict.OK() {
+		r := d.refuse(gang[0].Pending, verdict.Shortfalls)
+		d.going.makeRoom(it, claims, asks, r)
+		return waitAll(r)
+	}
+	seats, why := d.room.PlaceAll(asks)
+	if why != nil {
+		return waitAll(noSeat(why, asks))
+	}
+	for i, p := range gang {
+		d.open(it, p, verdict.Grades[i], seats[i], true)
+	}
+	return nil, pods[need:]
+}
+
+// try opens one pod, or says why not.
+func (d *desk) try(it *item, p *waiter) *refusal {
+	key := quotaKeyOf(it, p.Pending)
+	r := d.shared.quota[key]
+	if r == nil {
+		verdict := d.book.Check([]quota.Claim{p.Claim})
+		if verdict.OK() {
+			return d.seat(it, p, verdict.Grades[0])
+		}
+		r = d.refuse(p.Pending, verdict.Shortfalls)
+		d.shared.quota[key] = r
+	}
+	d.going.makeRoom(it, []quota.Claim{p.Claim}, []placement.Ask{p.Ask}, r)
+	return r
+}
+
+// trySurge opens a pod where that takes a replacement's place above the limit, and
+// leaves it to its turn otherwise; it reports whether it did.
+func (d *desk) trySurge(it *item, p *waiter) bool {
+	verdict := d.book.Check([]quota.Claim{p.Claim})
+	return verdict.OK() && verdict.Grades[0] == quota.Surge && d.seat(it, p, quota.Surge) == nil
+}
+
+// seat opens a pod where a node can hold it.
+func (d *desk) seat(it *item, p *waiter, grade quota.Grade) *refusal {
+	key := d.shared.seatKey(&p.Ask)
+	if r := d.shared.seats[key]; r != nil {
+		return r
+	}
+	seat, why := d.room.Place(p.Ask)
+	if why != nil {
+		r := noSeat(why, []placement.Ask{p.Ask})
+		d.shared.seats[key] = r
+		return r
+	}
+	d.open(it, p, grade, seat, false)
+	return nil
+}
+
+func noSeat(why *placement.Why, asks []placement.Ask) *refusal {
+	r := &refusal{kind: noRoom, reason: why.Reason, message: why.Message, asks: asks}
+	if why.Reason == api.ReasonNoNodeHasSet || why.Reason == api.ReasonUnknownSet {
+		r.kind = aside
+	}
+	return r
+}
+
+func (d *desk) open(it *item, p *waiter, grade quota.Grade, seat placement.Seat, gang bool) {
+	claim := p.Claim
+	claim.Since = d.s.Now
+	d.book.Charge(claim, grade)
+	d.room.Take(seat)
+	it.holds.add(&claim)
+	p.opened, p.wait = true, nil
+	d.plan.Open = append(d.plan.Open, Opening{Claim: claim, Grade: grade, Seat: seat, Gang: gang})
+}
+
+// refuse turns what is short into a refusal. Whoever waits for their own limit
+// steps aside, whatever else is short.
+func (d *desk) refuse(p *Pending, shortfalls []quota.Shortfall) *refusal {
+	main, kind := &shortfalls[0], short
+	for i := range shortfalls {
+		if shortfalls[i].Reason() == api.ReasonUserQuotaReached {
+			main, kind = &shortfalls[i], aside
+			break
+		}
+	}
+	return &refusal{kind: kind, reason: main.Reason(), message: main.Sentence(d.sight.of(p), d.s.Now)}
+}

@@ -6,9 +6,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,19 +22,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
 
-// cluster is a real kube-apiserver with the CRDs, the webhook configurations of
-// package admission's documentation, and a controller that runs as in a pod:
+// cluster is a real kube-apiserver with the CRDs, the webhook configurations and
+// policies of the chart, and a controller that runs as in a pod:
 // the API server reaches it through a Service and trusts it only by what it put
 // into the configurations itself.
 type cluster struct {
 	client.Client
 	config *rest.Config
+	// chartFlags are further flags for Helm.
+	chartFlags []string
 	// warnings are those of the API server since the last call of take.
 	warnings *warningLog
 	// stop ends the controller and waits for it.
@@ -105,7 +111,7 @@ func (c *cluster) install(t *testing.T) {
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
 	})
-	for _, object := range documentedConfigurations(t, o) {
+	for _, object := range chartObjects(t, o, c.chartFlags...) {
 		c.mustCreate(t, object)
 	}
 
@@ -149,33 +155,50 @@ func (c *cluster) checkReady() error {
 	return nil
 }
 
-// documentedConfigurations are the objects in the documentation of package
-// admission, so that what the chart's author reads there is what is tested.
-func documentedConfigurations(t *testing.T, o *options) []client.Object {
+// chartObjects are what the chart puts before and beside the API server: webhook
+// configurations and policies, but those of node agents.
+func chartObjects(t *testing.T, o *options, flags ...string) []client.Object {
 	t.Helper()
-	source, err := os.ReadFile("../../quota/admission/doc.go")
+	args := append([]string{"template", "aipub", "../../charts/aipub", "--namespace", o.namespace}, flags...)
+	helm := exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "helm"), args...)
+	var refused bytes.Buffer
+	helm.Stderr = &refused
+	manifests, err := helm.Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("render the chart: %v\n%s", err, &refused)
 	}
-	var text strings.Builder
-	for line := range strings.Lines(string(source)) {
-		if code, ok := strings.CutPrefix(line, "//\t"); ok {
-			text.WriteString(code)
-		}
-	}
-	names := strings.NewReplacer("NAMESPACE", o.namespace, "SERVICE", o.webhookService)
 	var objects []client.Object
-	for document := range strings.SplitSeq(text.String(), "---\n") {
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
 		var object unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(names.Replace(document)), &object.Object); err != nil {
-			t.Fatalf("read the documented configuration: %v\n%s", err, document)
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		objects = append(objects, &object)
+		if err != nil {
+			t.Fatalf("read the chart: %v", err)
+		}
+		ours := strings.HasSuffix(object.GetKind(), "WebhookConfiguration") || strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
+		if ours && !strings.HasPrefix(object.GetName(), "aipub-node") {
+			objects = append(objects, &object)
+		}
 	}
-	if len(objects) != 2 {
-		t.Fatalf("the documentation has %d objects, want 2", len(objects))
+	if len(objects) < 4 {
+		t.Fatalf("the chart has %d webhook configurations and policies", len(objects))
 	}
 	return objects
+}
+
+// deletePolicies does what `helm uninstall` does before the clean-up begins.
+func (c *cluster) deletePolicies(t *testing.T) {
+	t.Helper()
+	for _, object := range chartObjects(t, defaultOptions()) {
+		if strings.HasPrefix(object.GetObjectKind().GroupVersionKind().Kind, "ValidatingAdmissionPolicy") {
+			if err := c.Delete(t.Context(), object); err != nil {
+				t.Fatalf("delete %s: %v", object.GetName(), err)
+			}
+		}
+	}
 }
 
 // outerAddress is an address of this machine that the API server accepts in an

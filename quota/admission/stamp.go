@@ -71,7 +71,13 @@ func (i *Identity) restore(ctx context.Context, req admission.Request, d documen
 			stamps = fresh
 		}
 	}
-	return stamped(d, stamps, nil), nil
+	v := stamped(d, stamps, nil)
+	was, had := before.meta.Labels[v1alpha1.SetLabel]
+	if _, has := d.meta.Labels[v1alpha1.SetLabel]; had && !has {
+		v.reason = ReasonStamped
+		v.patches = append(v.patches, put("/metadata/labels", d.meta.Labels, map[string]string{v1alpha1.SetLabel: was})...)
+	}
+	return v, nil
 }
 
 func stamped(d document, stamps map[string]string, refusals Refusals) verdict {

@@ -68,7 +68,7 @@ func (s *server) testNotes(t *testing.T) {
 // the controller is ready.
 func (s *server) testOutage(t *testing.T) {
 	for _, o := range render(t) {
-		if strings.HasSuffix(o.GetKind(), "WebhookConfiguration") {
+		if needsController(o) {
 			s.mustCreateStrictly(t, o)
 		}
 	}

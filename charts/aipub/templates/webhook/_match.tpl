@@ -15,12 +15,10 @@ matchConditions:
 - name: asks-for-aipub
   expression: >-
     (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : []))
-    .exists(c, has(c.resources) && (
-    (has(c.resources.limits) && c.resources.limits.exists(r, r.startsWith('aipub.io/'))) ||
-    (has(c.resources.requests) && c.resources.requests.exists(r, r.startsWith('aipub.io/')))))
+    .exists(c, {{ include "aipub.cel.containerAsks" . | indent 4 | trim }})
 {{- end }}
 
-{{/* aipub.webhook (dict "path" PATH "root" $) */}}
+{{/* aipub.webhook (dict "path" PATH "policy" FAILUREPOLICY "root" $) */}}
 {{- define "aipub.webhook" -}}
 clientConfig:
   service:
@@ -28,8 +26,9 @@ clientConfig:
     name: aipub-webhook
     port: 443
     path: {{ .path }}
-failurePolicy: Fail
+failurePolicy: {{ .policy | default "Fail" }}
 matchPolicy: Equivalent
 sideEffects: None
 admissionReviewVersions: [v1]
+{{ include "aipub.managed" .root }}
 {{- end }}

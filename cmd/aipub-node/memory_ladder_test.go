@@ -73,9 +73,9 @@ func newMarket(t *testing.T, checkpoints bool, more string) *market {
 	return m
 }
 
-// tenant runs a program in a slice. It holds so much memory, works, and ends with
-// the test.
-func (m *market) tenant(slice string, gib int) (*exec.Cmd, *bufio.Scanner) {
+// tenant runs a program in a slice. It holds so much memory, works, by more options
+// otherwise than with a pause after each kernel, and ends with the test.
+func (m *market) tenant(slice string, gib int, more ...string) (*exec.Cmd, *bufio.Scanner) {
 	m.t.Helper()
 	dir, err := os.MkdirTemp("", "t") // short: a socket is below it
 	m.must(err)
@@ -83,6 +83,7 @@ func (m *market) tenant(slice string, gib int) (*exec.Cmd, *bufio.Scanner) {
 	m.must(os.Symlink(m.folder(slice), filepath.Join(dir, slice)))
 	args := []string{"env", "LD_PRELOAD=" + m.library, "AIPUB_SLICES_DIR=" + dir, m.machine.TenantPath(),
 		"--window-ms", "20", "--gap-ms", "5", "--alloc-mib", strconv.Itoa(gib << 10)}
+	args = append(args, more...)
 	if _, err := os.Stat(wire.SlicesDir); err == nil { // of another agent; the library would believe it
 		args = append([]string{"unshare", "--mount", "sh", "-c", `mount --bind "$0" "$1" && shift && exec "$@"`, dir, wire.SlicesDir}, args...)
 	}

@@ -16,7 +16,8 @@ import (
 // that takes its place, has the leases of the same tenant, and goes with its last
 // process. A new container finds the new directory. One that runs has the old one
 // mounted, which is empty now: its next process attaches when the container is
-// started anew, and is NotAttached until then.
+// started anew, and is NotAttached until then. An agent that is started anew does
+// not know lost slices; their processes go on by the timetable.
 
 // key is the slice's place among the server's: its ID, or for a lost one a name
 // that no slice can have.

@@ -27,11 +27,11 @@ static bool reserve(struct plan *p) {
     return plan_reserve(p, p->device ? LOAD(p->device->slices[0]->grant->context_bytes) : 0);
 }
 
-static int made(struct plan *p, int result, uint64_t key) {
+static int made(struct plan *p, int result, uint64_t key, CUcontext context) {
     plan_end(p, result, KIND_CONTEXT, key, ACCOUNT_OVERHEAD);
     if (result != CUDA_SUCCESS) return result;
     gate_use(p->device);
-    gate_contexts(atomic_fetch_add(&alive, 1) + 1, p->device);
+    gate_contexts(atomic_fetch_add(&alive, 1) + 1, p->device, context);
     return result;
 }
 
@@ -40,7 +40,7 @@ static void die(CUcontext context, uint64_t key) {
     struct entry e;
     if (!book_take(KIND_CONTEXT, key, &e)) return;
     book_settle(&e);
-    gate_contexts(atomic_fetch_sub(&alive, 1) - 1, NULL);
+    gate_contexts(atomic_fetch_sub(&alive, 1) - 1, NULL, NULL);
     while (context && book_take_context(context, &e)) book_settle(&e);
     pools_refresh(e.device);
 }
@@ -51,7 +51,7 @@ int on_cuCtxCreate(fn_cuCtxCreate_v2 real, CUcontext *ctx, unsigned flags, CUdev
     if (!ctx || !begin(&p, dev)) return real(ctx, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
     int result = PLAN_CALL(&p, real(ctx, flags, dev));
-    return made(&p, result, (uintptr_t)*ctx);
+    return made(&p, result, (uintptr_t)*ctx, *ctx);
 }
 
 int on_cuCtxCreate_v3(fn_cuCtxCreate_v3 real, CUcontext *ctx, void *affinity, int count, unsigned flags, CUdevice dev) {
@@ -60,7 +60,7 @@ int on_cuCtxCreate_v3(fn_cuCtxCreate_v3 real, CUcontext *ctx, void *affinity, in
     if (!ctx || !begin(&p, dev)) return real(ctx, affinity, count, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
     int result = PLAN_CALL(&p, real(ctx, affinity, count, flags, dev));
-    return made(&p, result, (uintptr_t)*ctx);
+    return made(&p, result, (uintptr_t)*ctx, *ctx);
 }
 
 int on_cuCtxCreate_v4(fn_cuCtxCreate_v4 real, CUcontext *ctx, void *params, unsigned flags, CUdevice dev) {
@@ -69,7 +69,7 @@ int on_cuCtxCreate_v4(fn_cuCtxCreate_v4 real, CUcontext *ctx, void *params, unsi
     if (!ctx || !begin(&p, dev)) return real(ctx, params, flags, dev);
     if (!reserve(&p)) return CUDA_ERROR_OUT_OF_MEMORY;
     int result = PLAN_CALL(&p, real(ctx, params, flags, dev));
-    return made(&p, result, (uintptr_t)*ctx);
+    return made(&p, result, (uintptr_t)*ctx, *ctx);
 }
 
 int on_cuCtxDestroy(fn_cuCtxDestroy_v2 real, CUcontext ctx) {
@@ -105,7 +105,7 @@ int on_cuDevicePrimaryCtxRetain(fn_cuDevicePrimaryCtxRetain real, CUcontext *ctx
     lock_take(&primary_lock);
     bool first = !is_active(dev), room = !first || reserve(&p);
     int result = room ? PLAN_CALL(&p, real(ctx, dev)) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (first && room) made(&p, result, primary_key(dev));
+    if (first && room) made(&p, result, primary_key(dev), *ctx);
     if (result == CUDA_SUCCESS) primary[dev].context = *ctx, primary[dev].retained++;
     lock_give(&primary_lock);
     return result;
@@ -140,7 +140,7 @@ int on_cuGreenCtxCreate(fn_cuGreenCtxCreate real, CUgreenCtx *green, void *desc,
     lock_take(&primary_lock);
     bool first = !is_active(dev), room = !first || reserve(&p);
     int result = room ? PLAN_CALL(&p, real(green, desc, dev, flags)) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (first && room) made(&p, result, primary_key(dev));
+    if (first && room) made(&p, result, primary_key(dev), NULL);
     lock_give(&primary_lock);
     return result;
 }

@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "gate_state.h"
+#include "plan.h"
 #include "resolve.h"
 
 _Thread_local struct gate_thread *gate_self;
@@ -42,6 +43,7 @@ static struct gate_thread *enrol(void) {
         atomic_store(&t->gate, NULL);
         atomic_store(&t->in_call, 0);
         memset(t->line, 0, sizeof t->line);
+        t->nested = NULL;
     } else if ((t = calloc(1, sizeof *t))) {
         enrolled++;
         t->next = atomic_load(&threads);
@@ -62,6 +64,17 @@ bool gate_calls(const struct gate *g) {
     for (struct gate_thread *t = atomic_load(&threads); t; t = t->next)
         if (t->gate == g && atomic_load_explicit(&t->in_call, memory_order_acquire)) return true;
     return false;
+}
+
+struct gate_thread *gate_nest(void) {
+    struct gate_thread *outer = gate_self ? gate_self : enrol();
+    gate_self = outer && outer->nested ? outer->nested : enrol();
+    if (outer) outer->nested = gate_self;
+    return outer;
+}
+
+void gate_unnest(struct gate_thread *outer) {
+    gate_self = outer;
 }
 
 static void count(struct gate_state *s, struct gate_thread *t) {
@@ -167,7 +180,7 @@ static void move(struct gate_thread *self, struct gate *g) {
 // on it may ever be left unmarked.
 static struct track *draw_line(struct gate_state *s, struct gate_thread *self, CUstream stream) {
     struct gate_thread *owner = stream == CU_STREAM_PER_THREAD ? self : NULL;
-    struct space *space = marks_space(s);
+    struct space *space = marks_space(s, plan_context());
     struct track *track = space ? marks_track(s, space, stream, owner) : NULL;
     struct gate_line *line = gate_line_of(self, stream);
     if (!track) return NULL;
@@ -281,7 +294,12 @@ void gate_tell(struct device *d, struct slice *s, uint32_t type, uint64_t a) {
     lock_give(&d->gate->state->lock);
 }
 
-void gate_contexts(int count, struct device *d) {
+void gate_contexts(int count, struct device *d, CUcontext context) {
+    if (d && d->gate && context) {
+        lock_take(&d->gate->state->lock);
+        marks_space(d->gate->state, context);
+        lock_give(&d->gate->state->lock);
+    }
     atomic_store(&gate_only, count == 1 && d ? d->gate : NULL);
     atomic_fetch_add(&gate_generation, 1);
 }

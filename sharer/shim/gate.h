@@ -51,6 +51,7 @@ struct gate_thread {
     struct gate_line line[LINES];
     int id;
     uint64_t counted; // of launches, in the slot
+    struct gate_thread *nested;
     struct gate_thread *next;
 };
 
@@ -158,8 +159,14 @@ void gate_use(struct device *d);
 // gate_tell sends the slice's agent a message that no lease is behind.
 void gate_tell(struct device *d, struct slice *s, uint32_t type, uint64_t a);
 
-// gate_contexts is told how many contexts there are, and the GPU of a new one.
-void gate_contexts(int count, struct device *d);
+// gate_contexts is told how many contexts there are, and the GPU of a new one, which
+// the helper may use from now on.
+void gate_contexts(int count, struct device *d, CUcontext context);
+
+// gate_nest makes the thread another one to the gates, for a launch that waits while
+// it holds one on another GPU; gate_unnest, with what that returned, ends it.
+struct gate_thread *gate_nest(void);
+void gate_unnest(struct gate_thread *outer);
 
 // gate_mark_all marks what was issued on every stream, before a capture begins.
 void gate_mark_all(void);

@@ -79,8 +79,8 @@ struct gate_state {
 
 // marks.c: what is in flight.
 
-// marks_space returns the record of the calling thread's context, NULL: none.
-struct space *marks_space(struct gate_state *s);
+// marks_space returns the record of a context, NULL: there is none.
+struct space *marks_space(struct gate_state *s, CUcontext context);
 struct track *marks_track(struct gate_state *s, struct space *space, CUstream stream, struct gate_thread *owner);
 
 // marks_begin returns a mark in use that the next command on the track comes

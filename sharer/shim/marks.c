@@ -89,8 +89,7 @@ static int64_t between(const struct mark *from, const struct mark *to) {
     return (int64_t)((double)ms * 1e6);
 }
 
-struct space *marks_space(struct gate_state *s) {
-    CUcontext context = plan_context();
+struct space *marks_space(struct gate_state *s, CUcontext context) {
     struct space *space = s->spaces;
     while (space && (space->context != context || space->dead)) space = space->next;
     if (space || !context) return space;

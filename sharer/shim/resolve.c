@@ -82,7 +82,8 @@ static dlsym_fn find_dlsym(void) {
 static void enter(int i, void *real) {
     _Atomic uint16_t *b = bucket_of(real);
     reals[i] = real;
-    if (!atomic_load_explicit(b, memory_order_relaxed)) atomic_store_explicit(b, (uint16_t)(i + 1), memory_order_release);
+    if (atomic_load_explicit(b, memory_order_relaxed)) return;
+    atomic_store_explicit(b, (uint16_t)(i + 1), memory_order_release);
 }
 
 static int library_of(const char *name) {

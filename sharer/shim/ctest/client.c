@@ -94,6 +94,8 @@ int main(int argc, char **argv) {
     const char *verb = argc > 1 ? argv[1] : "";
     if (strcmp(verb, "init") == 0) return init_only() == CUDA_ERROR_SYSTEM_NOT_READY ? 42 : 0;
     if (strcmp(verb, "take") == 0 && argc == 4) return client_take(argv[2], argv[3]) | failures;
+    if (strcmp(verb, "lazy") == 0 && argc == 3) return client_lazy(argv[2]) | failures;
+    if (strcmp(verb, "crowded") == 0) return client_crowded() | failures;
     if (strcmp(verb, "memory") == 0) client_memory();
     else if (strcmp(verb, "limits") == 0) client_limits();
     else if (strcmp(verb, "launch") == 0) client_launch(argc - 2, argv + 2);
@@ -104,8 +106,9 @@ int main(int argc, char **argv) {
     else if (strcmp(verb, "fork") == 0) client_fork();
     else if (strcmp(verb, "bench") == 0) client_bench();
     else if (strcmp(verb, "two") == 0) client_two();
+    else if (strcmp(verb, "multi") == 0) client_multi();
     else if (strcmp(verb, "streams") == 0) client_streams();
-    else if (strcmp(verb, "reclaim") == 0) client_reclaim();
+    else if (strcmp(verb, "reclaim") == 0) client_reclaim(argc > 2 ? argv[2] : "");
     else if (strcmp(verb, "twice") == 0) client_twice();
     else if (strcmp(verb, "try") == 0) client_try();
     else return 2;

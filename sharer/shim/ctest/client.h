@@ -58,6 +58,9 @@ void client_two(void);
 void client_streams(void);
 void client_try(void);
 void client_twice(void);
-void client_reclaim(void);
+void client_reclaim(const char *what);
+void client_multi(void);
+int client_lazy(const char *call);
+int client_crowded(void);
 
 #endif

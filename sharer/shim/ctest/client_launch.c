@@ -25,6 +25,16 @@ static CUgraphExec graph_of(CUfunction f, uint64_t us) {
     return exec;
 }
 
+// legacy launches as before CUDA 4: shape and parameters are the function's.
+static int legacy(const char *how, CUfunction f, CUstream stream, uint64_t us) {
+    OK(cuFuncSetBlockShape, f, 1, 1, 1);
+    OK(cuParamSetv, f, 0, &us, sizeof us);
+    OK(cuParamSetSize, f, (unsigned)sizeof us);
+    if (strcmp(how, "legacy") == 0) return CALL(cuLaunch, f);
+    if (strcmp(how, "legacy-grid") == 0) return CALL(cuLaunchGrid, f, 2, 2);
+    return CALL(cuLaunchGridAsync, f, 2, 2, stream);
+}
+
 // issue launches once in the way that is named.
 static int issue(const char *how, CUfunction f, CUstream stream, CUgraphExec exec, uint64_t us) {
     void *params[] = {&us};
@@ -32,6 +42,11 @@ static int issue(const char *how, CUfunction f, CUstream stream, CUgraphExec exe
     if (strcmp(how, "ex") == 0) return CALL(cuLaunchKernelEx, &config, f, params, NULL);
     if (strcmp(how, "coop") == 0) return CALL(cuLaunchCooperativeKernel, f, 1, 1, 1, 1, 1, 1, 0, stream, params);
     if (strcmp(how, "graph") == 0) return CALL(cuGraphLaunch, exec, stream);
+    if (strncmp(how, "legacy", 6) == 0) return legacy(how, f, stream, us);
+    if (strcmp(how, "multi") == 0) {
+        CUDA_LAUNCH_PARAMS one = {f, 1, 1, 1, 1, 1, 1, 0, stream, params};
+        return CALL(cuLaunchCooperativeKernelMultiDevice, &one, 1, 0);
+    }
     if (strcmp(how, "ptsz") == 0) return CALL(cuLaunchKernel_ptsz, f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
     return launch(f, stream, us);
 }
@@ -178,6 +193,32 @@ void client_two(void) {
     OK(cuCtxSynchronize, );
     usleep(300000);
     CHECK(my_slot()->launches == 10 && my_slot()->waits == 1, "but %lu launches", (unsigned long)my_slot()->launches);
+}
+
+// One launch on both GPUs, which are named the other way round.
+void client_multi(void) {
+    CUDA_LAUNCH_PARAMS list[2];
+    uint64_t us = 1000;
+    void *params[] = {&us};
+    OK(cuInit, 0);
+    for (int i = 0; i < 2; i++) {
+        CUcontext context;
+        CUmodule module;
+        CUfunction f;
+        CUstream stream;
+        OK(cuDevicePrimaryCtxRetain, &context, 1 - i);
+        OK(cuCtxSetCurrent, context);
+        OK(cuModuleLoadData, &module, "gpusim-module 1\nkernel busy us=param0\n");
+        OK(cuModuleGetFunction, &f, module, "busy");
+        OK(cuStreamCreate, &stream, 1);
+        list[i] = (CUDA_LAUNCH_PARAMS){f, 1, 1, 1, 1, 1, 1, 0, stream, params};
+    }
+    for (int n = 0; n < 5; n++) OK(cuLaunchCooperativeKernelMultiDevice, list, 2, 0);
+    for (int i = 0; i < 2; i++) OK(cuStreamSynchronize, list[i].hStream);
+    CHECK(CALL(cuLaunchCooperativeKernelMultiDevice, NULL, 2, 0) != 0);
+    list[1].hStream = list[0].hStream;
+    CHECK(CALL(cuLaunchCooperativeKernelMultiDevice, list, 2, 0) != 0, "one GPU twice is the driver's to refuse");
+    usleep(300000);
 }
 
 // Many streams that overlap: their time is counted once.

@@ -78,7 +78,25 @@ static void garbage(void) {
     fake_end(&f);
 }
 
+// Whatever comes first that could take something attaches, or is refused.
+static void lazily(void) {
+    static const char *const calls[] = {"retain", "context", "green", "create", "pool", "total", "early"};
+    char root[64];
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int refused = 0; refused < 2; refused++) {
+            begin(root);
+            f.grant->layout += (uint32_t)refused;
+            CHECK(finish(run(root, "", ARGS("lazy", calls[i]))) == (refused ? 42 : 0), "%s", calls[i]);
+            CHECK(fake_heard(&f, AIPUB_HELLO) == (refused ? 0 : 1), "%s", calls[i]);
+            fake_end(&f);
+        }
+    begin(root);
+    CHECK(finish(run(root, "", ARGS("crowded"))) == 42, "not even a look at the slices, so no GPU");
+    fake_end(&f);
+}
+
 void test_attach(void) {
+    lazily();
     hello();
     refusals();
     passes();

@@ -16,12 +16,12 @@ static void begin(char root[64]) {
 
 // Every kind of launch waits for a lease, wants it once, works, and gives it back
 // when it is idle.
-static void one_lease(const char *how) {
+static void one_lease(const char *how, const char *cuda) {
     char root[64];
     struct aipub_msg m;
     begin(root);
     setenv("LINGER", "100", 1);
-    pid_t pid = run(root, "", ARGS("launch", how, "20", "100"));
+    pid_t pid = run(root, cuda, ARGS("launch", how, "20", "100"));
     CHECK(fake_wait(&f, AIPUB_WANT, 1, &m), "%s", how);
     struct aipub_slot *s = &f.page->slot[0];
     CHECK(s->waiting == 1 && s->busy_turn == 0 && s->busy_ns == 0, "%s: nothing runs without a lease", how);
@@ -213,25 +213,52 @@ static void profiled(void) {
     fake_end(&f);
 }
 
-// What pools hold in reserve comes back when the agent asks.
-static void reclaimed(void) {
+// What pools hold in reserve, and managed memory, go when the agent asks.
+static void reclaimed(const char *what, uint32_t ask) {
     char root[64];
     fake_root(root);
     fake_slice(&f, root, "a", AIPUB_HAS_MEMORY, 8192 * MIB);
-    pid_t pid = run(root, "", ARGS("reclaim"));
+    pid_t pid = run(root, "", ARGS("reclaim", what));
     for (int i = 0; i < 10000 && f.page->slot[0].host_bytes != 1; i++) usleep(1000);
     CHECK(f.page->slot[0].host_bytes == 1, "it has something to give");
-    __atomic_store_n(&f.grant->reclaim, AIPUB_RECLAIM_TRIM, __ATOMIC_SEQ_CST);
-    CHECK(finish(pid) == 0);
+    __atomic_store_n(&f.grant->reclaim, ask, __ATOMIC_SEQ_CST);
+    CHECK(finish(pid) == 0, "%s", what);
     fake_end(&f);
 }
 
+// A launch on two GPUs waits for both, the lower number first, and keeps the lease
+// of the one while it waits for the other.
+static void several(void) {
+    static struct fake other;
+    char root[64];
+    struct aipub_msg m;
+    begin(root);
+    fake_slice(&other, root, "b", AIPUB_HAS_COMPUTE, 0);
+    other.grant->gpu_uuid[0] = 0x10;
+    pid_t pid = run(root, "12.9", ARGS("multi"));
+    CHECK(fake_wait(&f, AIPUB_WANT, 1, NULL));
+    usleep(20000);
+    CHECK(fake_heard(&other, AIPUB_WANT) == 0, "it waits for the first before it wants the second");
+    fake_lease(&f, 10000 * MS);
+    CHECK(fake_wait(&other, AIPUB_WANT, 1, NULL));
+    fake_lease(&f, 0);
+    usleep(20000);
+    CHECK(fake_heard(&f, AIPUB_DRAINED) == 0 && f.page->slot[0].busy_turn == 2, "it has the first still");
+    CHECK(f.page->slot[0].busy_ns == 0 && other.page->slot[0].busy_ns == 0, "nothing runs without both");
+    f.generous = other.generous = true;
+    fake_lease(&other, 10000 * MS);
+    CHECK(fake_wait(&f, AIPUB_DRAINED, 1, &m) && m.turn == 2, "and gives it back after the launch");
+    CHECK(finish(pid) == 0);
+    uint64_t first = f.page->slot[0].launches, second = other.page->slot[0].launches;
+    CHECK(first == 5 && second == 7, "%lu and %lu, with one that is refused", (unsigned long)first, (unsigned long)second);
+    fake_end(&f);
+    fake_end(&other);
+}
+
 void test_gate(void) {
-    one_lease("plain");
-    one_lease("ex");
-    one_lease("coop");
-    one_lease("graph");
-    one_lease("ptsz");
+    static const char *const kinds[] = {"plain", "ex", "coop", "graph", "ptsz", "legacy", "legacy-grid", "legacy-async"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) one_lease(kinds[i], "");
+    one_lease("multi", "12.9"); // CUDA 13 has it no longer
     recall();
     expiry();
     renewal();
@@ -243,5 +270,7 @@ void test_gate(void) {
     killed();
     killed_everywhere();
     profiled();
-    reclaimed();
+    several();
+    reclaimed("trim", AIPUB_RECLAIM_TRIM);
+    reclaimed("demote", AIPUB_RECLAIM_DEMOTE);
 }

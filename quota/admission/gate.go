@@ -27,8 +27,9 @@ func firstSet(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// SetsOf counts the sets that a pod holds: those of containers and sidecars
-// together, or those of an init container where it alone asks for more.
+// SetsOf counts the sets that a pod holds, as Kubernetes counts extended resources:
+// those of containers and sidecars together, or those of an init container and the
+// sidecars before it where these are more.
 func SetsOf(spec *corev1.PodSpec) map[string]int64 {
 	running, starting := map[string]int64{}, map[string]int64{}
 	for _, a := range containersOf(spec) {
@@ -39,7 +40,7 @@ func SetsOf(spec *corev1.PodSpec) map[string]int64 {
 			}
 			_, given := a.find(name)
 			if a.init {
-				starting[set] = max(starting[set], given[1].Value())
+				starting[set] = max(starting[set], running[set]+given[1].Value())
 			} else {
 				running[set] += given[1].Value()
 			}

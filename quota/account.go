@@ -4,24 +4,32 @@ package quota
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	api "aipub.io/aipub/api/v1alpha1"
 )
 
-// balance is what stands against one limit.
+// balance is one dimension of an account.
 type balance struct {
-	used int64 // by charged pods
-	held int64 // used, and what is kept for minimums beyond it
+	set     string
+	used    int64 // by charged pods
+	held    int64 // used, and what is kept for minimums beyond it
+	limit   int64
+	limited bool // else there is no limit
+	// next is when the first of the pods that use it has to give back; zero when
+	// none has to.
+	next time.Time
 }
 
-// part is an account as a whole, or what one workload type has of it.
+// part is an account as a whole, or what one workload type has of it. It has few
+// balances, so that a walk beats a map.
 type part struct {
 	kind     api.WorkloadType // "" for the whole
-	limits   limits
-	balances map[string]balance
+	balances []balance
+	// people are what each person uses, kept where an account is not one person's.
+	people map[string]amounts
 }
 
 // account is a quota as it stands for one person, or for all whom it binds
@@ -31,7 +39,7 @@ type account struct {
 	user string // whose; "" for a project's
 	// whole, and each type that has limits of its own.
 	whole *part
-	kinds map[api.WorkloadType]*part
+	kinds []*part
 	lines map[*line]struct{}
 	// marked are the pods that were opened as Surge or Borrowed, oldest first.
 	marked []*entry
@@ -42,51 +50,81 @@ type account struct {
 }
 
 func newAccount(r *rule, user string) *account {
-	a := &account{
-		rule:  r,
-		user:  user,
-		whole: &part{limits: r.whole, balances: map[string]balance{}},
-		lines: map[*line]struct{}{},
-	}
+	a := &account{rule: r, user: user, whole: r.newPart("", r.whole), lines: map[*line]struct{}{}}
 	for t, l := range r.byType {
-		if a.kinds == nil {
-			a.kinds = map[api.WorkloadType]*part{}
-		}
-		a.kinds[t] = &part{kind: t, limits: l, balances: map[string]balance{}}
+		a.kinds = append(a.kinds, r.newPart(t, l))
 	}
 	return a
 }
 
+func (r *rule) newPart(t api.WorkloadType, l limits) *part {
+	p := &part{kind: t}
+	if !r.personal() {
+		p.people = map[string]amounts{}
+	}
+	for set, limit := range l {
+		p.balances = append(p.balances, balance{set: set, limit: limit, limited: true})
+	}
+	return p
+}
+
 // parts are those that something of a type counts in; the second may be nil.
 func (a *account) parts(t api.WorkloadType) [2]*part {
-	return [2]*part{a.whole, a.kinds[t]}
+	return [2]*part{a.whole, a.kind(t)}
+}
+
+// kind finds the part of a type that has limits of its own.
+func (a *account) kind(t api.WorkloadType) *part {
+	for _, p := range a.kinds {
+		if p.kind == t {
+			return p
+		}
+	}
+	return nil
 }
 
 // add changes what stands in one dimension.
-func (a *account) add(t api.WorkloadType, set string, used, held int64) {
-	for _, p := range a.parts(t) {
+func (a *account) add(who Party, set string, used, held int64) {
+	for _, p := range a.parts(who.Type) {
 		if p != nil {
-			p.add(set, used, held)
+			p.add(who.User, set, used, held)
 		}
 	}
 }
 
-func (p *part) add(set string, used, held int64) {
-	b := p.balances[set]
+func (p *part) add(user, set string, used, held int64) {
+	b := p.find(set)
+	if b == nil {
+		p.balances = append(p.balances, balance{set: set})
+		b = &p.balances[len(p.balances)-1]
+	}
 	b.used += used
 	b.held += held
-	if b == (balance{}) {
-		delete(p.balances, set)
+	if p.people == nil || used == 0 {
 		return
 	}
-	p.balances[set] = b
+	if sum := p.people[user].plus(set, used); len(sum) > 0 {
+		p.people[user] = sum
+	} else {
+		delete(p.people, user)
+	}
+}
+
+// find returns the balance of a dimension, nil where nothing ever stood.
+func (p *part) find(set string) *balance {
+	for i := range p.balances {
+		if p.balances[i].set == set {
+			return &p.balances[i]
+		}
+	}
+	return nil
 }
 
 // lacks says whether more does not fit. Nothing more always fits, even above a
 // limit that was lowered.
 func (p *part) lacks(set string, more int64) bool {
-	limit, limited := p.limits[set]
-	return limited && more > 0 && p.balances[set].held > limit-more
+	b := p.find(set)
+	return b != nil && b.limited && more > 0 && b.held > b.limit-more
 }
 
 // changed forgets what was worked out.
@@ -117,10 +155,9 @@ func byAge(a, b *entry) int {
 
 // clone copies the account; of says which copy stands for a line.
 func (a *account) clone(of map[*line]*line) *account {
-	c := newAccount(a.rule, a.user)
-	c.whole.balances = maps.Clone(a.whole.balances)
-	for t, p := range a.kinds {
-		c.kinds[t].balances = maps.Clone(p.balances)
+	c := &account{rule: a.rule, user: a.user, whole: a.whole.clone(), lines: make(map[*line]struct{}, len(a.lines))}
+	for _, p := range a.kinds {
+		c.kinds = append(c.kinds, p.clone())
 	}
 	for l := range a.lines {
 		c.lines[of[l]] = struct{}{}
@@ -128,5 +165,16 @@ func (a *account) clone(of map[*line]*line) *account {
 	c.marked = slices.Clone(a.marked)
 	c.holdings.Store(a.holdings.Load())
 	c.stand.Store(a.stand.Load())
+	return c
+}
+
+func (p *part) clone() *part {
+	c := &part{kind: p.kind, balances: slices.Clone(p.balances)}
+	if p.people != nil {
+		c.people = make(map[string]amounts, len(p.people))
+	}
+	for user, sum := range p.people {
+		c.people[user] = slices.Clone(sum)
+	}
 	return c
 }

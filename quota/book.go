@@ -53,16 +53,8 @@ func NewBook(quotas []api.ResourceSetQuota, sizes Sizes) *Book {
 func (b *Book) Charge(c Claim, g Grade) {
 	b.Release(c.UID)
 	e := &entry{claim: c, grade: g, key: key{c.Workload, c.Party}, asks: b.sizes.amountsOf(c.Sets, 1)}
-	l := b.line(e.key)
 	b.pods[c.UID] = e
-	l.pods[c.UID] = e
-	l.count(c.Generation, 1)
-	l.charge(e.asks, 1)
-	if e.marked() {
-		for _, a := range l.accounts {
-			a.mark(e)
-		}
-	}
+	b.line(e.key).open(e)
 }
 
 // Release takes a charge away. An unknown UID is nothing.
@@ -73,14 +65,7 @@ func (b *Book) Release(uid string) {
 	}
 	delete(b.pods, uid)
 	l := b.lines[e.key]
-	delete(l.pods, uid)
-	l.count(e.claim.Generation, -1)
-	l.charge(e.asks, -1)
-	if e.marked() {
-		for _, a := range l.accounts {
-			a.unmark(e)
-		}
-	}
+	l.end(e)
 	b.drop(l)
 }
 
@@ -113,7 +98,7 @@ func (b *Book) line(k key) *line {
 	if l, ok := b.lines[k]; ok {
 		return l
 	}
-	l := &line{key: k, accounts: b.bound(who{k.party.Project, k.party.User}), pods: map[string]*entry{}}
+	l := &line{key: k, accounts: b.bound(who{k.party.Project, k.party.User})}
 	b.lines[k] = l
 	for _, a := range l.accounts {
 		a.lines[l] = struct{}{}

@@ -19,15 +19,15 @@ type Holding struct {
 	Workload Workload
 	// Held is a number of sets, or Units, as the limit is.
 	Held int64
-	// DueBack is when the first of it has to be given back; zero when none has to.
+	// DueBack is when the first of a workload's has to be given back; zero when none
+	// has to, and for a person.
 	DueBack time.Time
 }
 
 // holders are the largest holders of a limit.
 type holders struct {
 	list []Holding
-	left int       // how many are not in the list
-	next time.Time // when the first of all is due back
+	left int // how many are not in the list
 }
 
 // holders works them out, or has done so since the last change.
@@ -47,65 +47,51 @@ func (a *account) holders(p place) *holders {
 	return h
 }
 
+// findHolders lists people from what each uses, or a person's workloads.
 func (a *account) findHolders(p place) *holders {
-	// Of a project, people are listed; of a person, workloads.
-	type holder struct {
-		user     string
-		workload Workload
-	}
-	sums := map[holder]*Holding{}
 	h := &holders{}
+	if people := (spot{a, p}).part().people; people != nil {
+		for user, sum := range people {
+			if held := sum.of(p.set); held > 0 {
+				h.add(Holding{User: user, Held: held})
+			}
+		}
+		return h
+	}
 	for l := range a.lines {
 		held := l.charged.of(p.set)
-		if held == 0 || p.kind != "" && p.kind != l.key.party.Type {
-			continue
+		if held > 0 && (p.kind == "" || p.kind == l.key.party.Type) {
+			h.add(Holding{User: l.key.party.User, Workload: l.key.workload, Held: held, DueBack: l.dueBack(p.set)})
 		}
-		k := holder{user: l.key.party.User}
-		if a.rule.personal() {
-			k.workload = l.key.workload
-		}
-		if sums[k] == nil {
-			sums[k] = &Holding{User: k.user, Workload: k.workload}
-		}
-		due := l.dueBack(p.set)
-		sums[k].Held += held
-		sums[k].DueBack = earlier(sums[k].DueBack, due)
-		h.next = earlier(h.next, due)
-	}
-	for _, s := range sums {
-		h.list = append(h.list, *s)
-	}
-	slices.SortFunc(h.list, func(x, y Holding) int {
-		return cmp.Or(
-			cmp.Compare(y.Held, x.Held),
-			cmp.Compare(x.User, y.User),
-			x.Workload.compare(y.Workload),
-		)
-	})
-	if n := len(h.list); n > maxHolders {
-		h.left = n - maxHolders
-		h.list = slices.Clone(h.list[:maxHolders])
 	}
 	return h
 }
 
-// dueBack is when the first of the line's pods that hold of a dimension is due.
-func (l *line) dueBack(set string) time.Time {
-	var due time.Time
-	for _, e := range l.pods {
-		if e.asks.of(set) > 0 {
-			due = earlier(due, e.claim.DueBack)
-		}
+// add keeps the largest, in order.
+func (h *holders) add(x Holding) {
+	if n := len(h.list); n == maxHolders && h.list[n-1].Held > x.Held {
+		h.left++
+		return
 	}
-	return due
+	i, _ := slices.BinarySearchFunc(h.list, x, Holding.compare)
+	if i < maxHolders {
+		h.list = slices.Insert(h.list, i, x)
+	}
+	if i == maxHolders || len(h.list) > maxHolders {
+		h.list = h.list[:maxHolders]
+		h.left++
+	}
 }
 
-// earlier is the earlier of two times of which zero is unknown.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
+// compare sorts the largest first.
+func (x Holding) compare(y Holding) int {
+	switch { // one at a time: there may be thousands of holders
+	case x.Held != y.Held:
+		return cmp.Compare(y.Held, x.Held)
+	case x.User != y.User:
+		return cmp.Compare(x.User, y.User)
 	}
-	return a
+	return x.Workload.compare(y.Workload)
 }
 
 func (w Workload) compare(v Workload) int {

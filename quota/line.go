@@ -3,7 +3,6 @@
 package quota
 
 import (
-	"maps"
 	"slices"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -28,8 +27,9 @@ type entry struct {
 type line struct {
 	key      key
 	accounts []*account
-	pods     map[string]*entry // by UID
+	pods     []*entry // in no order
 	charged  amounts
+	dues     []due // of the dimensions in which pods have to give back
 	// generations counts the charged pods of each roll-out.
 	generations []generation
 	guaranteed  bool // there is a floor, of nothing perhaps
@@ -77,6 +77,36 @@ func (l *line) frees(asks, gone amounts) amounts {
 	return less
 }
 
+// open adds a charged pod, here and in the accounts.
+func (l *line) open(e *entry) {
+	l.pods = append(l.pods, e)
+	l.count(e.claim.Generation, 1)
+	l.charge(e.asks, 1)
+	l.expect(e)
+	if e.marked() {
+		for _, a := range l.accounts {
+			a.mark(e)
+		}
+	}
+}
+
+// end takes it away again.
+func (l *line) end(e *entry) {
+	if i := slices.Index(l.pods, e); i >= 0 {
+		last := len(l.pods) - 1
+		l.pods[i], l.pods[last] = l.pods[last], nil
+		l.pods = l.pods[:last]
+	}
+	l.count(e.claim.Generation, -1)
+	l.charge(e.asks, -1)
+	l.forget(e)
+	if e.marked() {
+		for _, a := range l.accounts {
+			a.unmark(e)
+		}
+	}
+}
+
 // charge adds asks, or takes them away where sign is -1, here and in the accounts.
 func (l *line) charge(asks amounts, sign int64) {
 	for _, a := range asks {
@@ -85,7 +115,7 @@ func (l *line) charge(asks amounts, sign int64) {
 		held := l.counts(a.set, is) - l.counts(a.set, was)
 		l.charged = l.charged.plus(a.set, is-was)
 		for _, acct := range l.accounts {
-			acct.add(l.key.party.Type, a.set, is-was, held)
+			acct.add(l.key.party, a.set, is-was, held)
 		}
 	}
 	l.changed()
@@ -99,7 +129,7 @@ func (l *line) guarantee(floor amounts, guaranteed bool) {
 		charged := l.charged.of(set)
 		held := max(floor.of(set), charged) - max(was.of(set), charged)
 		for _, acct := range l.accounts {
-			acct.add(l.key.party.Type, set, 0, held)
+			acct.add(l.key.party, set, 0, held)
 		}
 	}
 	l.changed()
@@ -153,7 +183,8 @@ func (l *line) idle() bool { return len(l.pods) == 0 && !l.guaranteed }
 // change.
 func (l *line) clone() *line {
 	c := *l
-	c.pods = maps.Clone(l.pods)
+	c.pods = slices.Clone(l.pods)
+	c.dues = slices.Clone(l.dues)
 	c.charged = slices.Clone(l.charged)
 	c.generations = slices.Clone(l.generations)
 	c.floor = slices.Clone(l.floor)

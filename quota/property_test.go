@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,10 +88,14 @@ func (r *run) claim(s *script) Claim {
 	w, p := s.owner()
 	r.next++
 	uid := fmt.Sprintf("p%04d", r.next)
-	return Claim{
+	c := Claim{
 		UID: uid, Namespace: "ml", Name: uid, Workload: w, Party: p, Sets: s.sets(),
 		Generation: pick(s, "r1", "r2", "r3", ""), Since: noon.Add(time.Duration(r.next) * time.Minute),
 	}
+	if due := s.choose(4); due > 0 {
+		c.DueBack = noon.Add(time.Duration(due) * time.Hour)
+	}
+	return c
 }
 
 func (r *run) now() time.Time { return noon.Add(time.Duration(r.next) * time.Minute) }
@@ -261,7 +266,7 @@ func (r *run) compare() {
 }
 
 func TestBookAgainstModel(t *testing.T) {
-	runs := 400
+	runs := 200
 	if testing.Short() {
 		runs = 50
 	}
@@ -275,6 +280,29 @@ func TestBookAgainstModel(t *testing.T) {
 			play(t, s)
 		})
 	}
+}
+
+// Whatever only reads may run side by side; the race detector looks on.
+func TestReadersRunSideBySide(t *testing.T) {
+	b := fullProject(t)
+	b.Charge(pod("over", "bob", small(2)).due(9), Surge)
+	asked := []Claim{pod("x", "carol", small(3)), pod("y", "new", small(1))}
+	first := verdict(b.Check(asked))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				want(t, "verdict", verdict(b.Check(asked)), first)
+				b.Yield(asked, noon.Add(time.Hour))
+				b.Status("each")
+				b.Over("all")
+				b.Load("vision")
+				b.CheckFloor(floorOf(9, small(1)))
+				b.Clone().Release("over")
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func FuzzBook(f *testing.F) {

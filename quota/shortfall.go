@@ -27,7 +27,7 @@ type Shortfall struct {
 	Asker Party
 	// Holders are who uses it, the largest first, at most maxHolders: people where
 	// the limit is a project's, workloads where it is a person's. HoldersLeft is
-	// how many are not listed.
+	// how many are not listed. The list is shared: it is not to be changed.
 	Holders     []Holding
 	HoldersLeft int
 	// Next is when the first of all holders is due back; zero when none has to.
@@ -77,8 +77,11 @@ func (s spot) part() *part {
 	if s.kind == "" {
 		return s.account.whole
 	}
-	return s.account.kinds[s.kind]
+	return s.account.kind(s.kind)
 }
+
+// balance finds that of the spot; it has one where it has a limit.
+func (s spot) balance() balance { return *s.part().find(s.set) }
 
 // shortfalls lists every limit without room for all the claims.
 func (b *Book) shortfalls(claims []Claim) []Shortfall {
@@ -135,14 +138,13 @@ func (t tab) lacking() []spot {
 }
 
 func (b *Book) shortfall(s spot, r request) Shortfall {
-	p, rule := s.part(), s.account.rule
-	bal := p.balances[s.set]
+	rule, bal := s.account.rule, s.balance()
 	h := s.account.holders(s.place)
 	return Shortfall{
 		Quota: rule.name, Scope: rule.scope, User: s.account.user,
 		Type: s.kind, Set: s.set,
-		Limit: p.limits[s.set], Used: bal.used, Reserved: bal.held - bal.used, Asked: r.asked,
+		Limit: bal.limit, Used: bal.used, Reserved: bal.held - bal.used, Asked: r.asked,
 		Asker:   r.asker,
-		Holders: h.list, HoldersLeft: h.left, Next: h.next,
+		Holders: h.list, HoldersLeft: h.left, Next: bal.next,
 	}
 }

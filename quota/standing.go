@@ -83,9 +83,9 @@ func (a *account) lends(c Claim) bool {
 func (a *account) excesses() []excess {
 	var out []excess
 	add := func(p *part) {
-		for set, limit := range p.limits {
-			if n := p.balances[set].held - limit; n > 0 {
-				out = append(out, excess{place{p.kind, set}, n})
+		for _, b := range p.balances {
+			if n := b.held - b.limit; b.limited && n > 0 {
+				out = append(out, excess{place{p.kind, b.set}, n})
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func (a *account) excesses() []excess {
 	for _, p := range a.kinds {
 		add(p)
 	}
-	slices.SortFunc(out, func(a, b excess) int { return a.place.compare(b.place) })
+	slices.SortFunc(out, func(a, b excess) int { return a.compare(b.place) })
 	return out
 }
 

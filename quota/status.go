@@ -58,11 +58,10 @@ func (b *Book) Over(quota string) []Excess {
 	var out []Excess
 	for _, a := range b.accounts[b.rules.byName[quota]] {
 		for _, x := range b.standing(a).over {
-			p := spot{a, x.place}.part()
-			bal := p.balances[x.set]
+			bal := spot{a, x.place}.balance()
 			out = append(out, Excess{
 				Quota: quota, Scope: a.rule.scope, User: a.user, Type: x.kind, Set: x.set,
-				Limit: p.limits[x.set], Used: bal.used, Reserved: bal.held - bal.used, Excess: x.n,
+				Limit: bal.limit, Used: bal.used, Reserved: bal.held - bal.used, Excess: x.n,
 			})
 		}
 	}
@@ -105,9 +104,9 @@ func (b *Book) Load(project string) float64 {
 
 func (p *part) load() float64 {
 	load := 0.0
-	for set, limit := range p.limits {
-		if held := p.balances[set].held; held > 0 {
-			load = max(load, float64(held)/float64(limit)) // more than nothing of nothing is infinite
+	for _, b := range p.balances {
+		if b.limited && b.held > 0 {
+			load = max(load, float64(b.held)/float64(b.limit)) // more than nothing of nothing is infinite
 		}
 	}
 	return load

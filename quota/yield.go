@@ -82,51 +82,61 @@ func (y *yielding) needs(asked []Claim) bool {
 		return false
 	}
 	for _, s := range t.lacking() {
-		p := s.part()
-		y.need = append(y.need, lack{s, p.balances[s.set].held + t[s].more - p.limits[s.set]})
+		b := s.balance()
+		y.need = append(y.need, lack{s, b.held + t[s].more - b.limit})
 	}
 	return true
 }
 
 // findCandidates lists all that may be ended and stand in one of the limits.
 func (y *yielding) findCandidates(asked []Claim, now time.Time) {
-	seen := map[*line]bool{}
+	spared, seen, lenders := map[*line]bool{}, map[*line]bool{}, map[*account]bool{}
 	for _, c := range asked {
 		if l := y.book.lines[key{c.Workload, c.Party}]; l != nil {
-			seen[l] = true
+			spared[l] = true
 		}
 	}
 	for _, n := range y.need {
 		for l := range n.account.lines {
-			if !seen[l] {
-				seen[l] = true
-				y.add(l, now)
+			if seen[l] || spared[l] {
+				continue
+			}
+			seen[l] = true
+			y.addHeadroom(l)
+			for _, a := range l.accounts {
+				if a.rule.borrowing {
+					lenders[a] = true
+				}
 			}
 		}
 	}
+	y.addBorrowed(lenders, spared, now)
 	slices.SortFunc(y.candidates, func(a, b *candidate) int { return byAge(b.entry, a.entry) })
 }
 
-func (y *yielding) add(l *line, now time.Time) {
-	if l.guaranteed && l.key.party.Type == api.TypeOperation {
-		for _, e := range l.pods {
-			y.candidates = append(y.candidates, &candidate{entry: e, line: l, reason: api.ReasonYieldedHeadroom})
-		}
+// addHeadroom lists the pods of an Operation with a minimum; which of them are
+// beyond it shows when one is picked.
+func (y *yielding) addHeadroom(l *line) {
+	if !l.guaranteed || l.key.party.Type != api.TypeOperation {
 		return
 	}
-	patience := map[*entry]time.Duration{}
-	for _, a := range l.accounts {
-		if !a.rule.borrowing {
-			continue
-		}
+	for _, e := range l.pods {
+		y.candidates = append(y.candidates, &candidate{entry: e, line: l, reason: api.ReasonYieldedHeadroom})
+	}
+}
+
+// addBorrowed lists what borrows now and has run for as long as all that lend to it
+// grant.
+func (y *yielding) addBorrowed(lenders map[*account]bool, spared map[*line]bool, now time.Time) {
+	granted := map[*entry]time.Duration{}
+	for a := range lenders {
 		for _, e := range y.book.standing(a).borrowed {
-			if e.key == l.key {
-				patience[e] = max(patience[e], a.rule.minRun)
-			}
+			granted[e] = max(granted[e], a.rule.minRun)
 		}
 	}
-	for e, least := range patience {
-		if now.Sub(e.claim.Since) >= least {
+	for e, least := range granted {
+		l := y.book.lines[e.key]
+		if now.Sub(e.claim.Since) >= least && !spared[l] {
 			y.candidates = append(y.candidates, &candidate{entry: e, line: l, reason: api.ReasonYieldedBorrowed})
 		}
 	}
@@ -138,16 +148,16 @@ func (y *yielding) pick(s spot, reason string) bool {
 	var best *candidate
 	most := int64(0)
 	for _, c := range y.candidates {
-		if c.picked || c.reason != reason || !y.may(c) {
+		if c.picked || c.reason != reason {
 			continue
 		}
 		n := c.frees(s)
-		if n > 0 && y.suffices(c) {
-			best = c
-			break
+		enough := n > 0 && y.suffices(c)
+		if !enough && n <= most || !y.may(c) {
+			continue
 		}
-		if n > most {
-			best, most = c, n
+		if best, most = c, n; enough {
+			break
 		}
 	}
 	if best == nil {

@@ -4,25 +4,11 @@
 #ifndef CLIENT_H
 #define CLIENT_H
 
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../cuda_min.h"
 #include "../../wire/wire.h"
-
-#define MIB (UINT64_C(1) << 20)
-
-extern int failures;
-
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (condition) break;                                                                                          \
-        failures++;                                                                                                    \
-        printf("%s:%d: not %s", __FILE__, __LINE__, #condition);                                                       \
-        printf(" " __VA_ARGS__);                                                                                       \
-        putchar('\n');                                                                                                 \
-    } while (0)
+#include "check.h"
 
 // CALL looks the symbol up by dlsym, as programs do, and calls it.
 void *look_up(const char *name);

@@ -7,12 +7,6 @@
 
 #include "client.h"
 
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static CUgraphExec graph_of(CUfunction f, uint64_t us) {
     CUstream stream;
     CUgraph graph;
@@ -61,14 +55,14 @@ void client_launch(int argc, char **argv) {
     CUfunction f = kernel("busy");
     CUgraphExec exec = strcmp(how, "graph") == 0 ? graph_of(f, us) : NULL;
     OK(cuStreamCreate, &stream, 1);
-    begin = now();
+    begin = now_ns();
     for (int i = 0; i < count; i++) {
         int result = issue(how, f, stream, exec, us);
         CHECK(result == 0, "launch %d: %d", i, result);
         if (result) return;
     }
     OK(cuCtxSynchronize, );
-    printf("%s: %d launches of %lu us in %lu us\n", how, count, (unsigned long)us, (unsigned long)((now() - begin) / 1000));
+    printf("%s: %d launches of %lu us in %lu us\n", how, count, (unsigned long)us, (unsigned long)((now_ns() - begin) / 1000));
     if (getenv("LINGER")) usleep((unsigned)atoi(getenv("LINGER")) * 1000);
 }
 
@@ -229,10 +223,10 @@ void client_streams(void) {
     for (int i = 0; i < 16; i++) OK(cuStreamCreate, &s[i], 1);
     CHECK(launch(f, s[0], 500) == 0);
     OK(cuCtxSynchronize, );
-    uint64_t begin = now();
+    uint64_t begin = now_ns();
     for (int i = 0; i < 320; i++) CHECK(launch(f, s[i % 16], 500) == 0);
     OK(cuCtxSynchronize, );
-    uint64_t wall = now() - begin;
+    uint64_t wall = now_ns() - begin;
     usleep(300000);
     uint64_t busy = my_slot()->busy_ns;
     CHECK(busy <= wall + 1000000, "busy %lu of %lu us", (unsigned long)busy / 1000, (unsigned long)wall / 1000);

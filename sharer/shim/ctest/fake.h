@@ -7,26 +7,14 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "../../wire/wire.h"
+#include "check.h"
 
-#define MIB (UINT64_C(1) << 20)
 #define MS UINT64_C(1000000)
 #define GPU_NAME "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
 #define OTHER_GPU_NAME "GPU-10010203-0405-0607-0809-0a0b0c0d0e0f"
-
-extern int failures;
-
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (condition) break;                                                                                          \
-        failures++;                                                                                                    \
-        printf("%s:%d: not %s", __FILE__, __LINE__, #condition);                                                       \
-        printf(" " __VA_ARGS__);                                                                                       \
-        putchar('\n');                                                                                                 \
-    } while (0)
 
 enum { HEARD = 4096 };
 
@@ -87,7 +75,5 @@ pid_t run(const char *root, const char *cuda, const char *const args[]);
 
 // finish waits for it and returns its exit code, or 128 + the signal.
 int finish(pid_t pid);
-
-uint64_t now_ns(void);
 
 #endif

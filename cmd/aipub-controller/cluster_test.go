@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 )
 
@@ -91,6 +93,8 @@ func startCluster(t *testing.T) *cluster {
 // install does what the chart does, then runs the controller.
 func (c *cluster) install(t *testing.T) {
 	t.Helper()
+	// The manager's metrics go there; each cluster has its own.
+	ctrlmetrics.Registry = prometheus.NewRegistry()
 	o := defaultOptions()
 	o.webhookPort, o.metricsAddress = freePort(t), "0"
 	c.readyz = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))

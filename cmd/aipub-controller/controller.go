@@ -19,9 +19,11 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -78,9 +80,9 @@ func newScheme() *runtime.Scheme {
 }
 
 // newManager wires the parts in the order of the flow.
-func newManager(config *rest.Config, o *options, log logr.Logger) (ctrl.Manager, error) {
+func newManager(connection *rest.Config, o *options, log logr.Logger) (ctrl.Manager, error) {
 	scheme := newScheme()
-	direct, err := client.New(config, client.Options{Scheme: scheme})
+	direct, err := client.New(connection, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
@@ -90,7 +92,7 @@ func newManager(config *rest.Config, o *options, log logr.Logger) (ctrl.Manager,
 	})
 	m := newMetrics(ctrlmetrics.Registry, keeper.Expiry)
 
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	mgr, err := ctrl.NewManager(connection, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        log,
 		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
@@ -100,6 +102,8 @@ func newManager(config *rest.Config, o *options, log logr.Logger) (ctrl.Manager,
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       o.namespace,
 		LeaderElectionReleaseOnCancel: true,
+		// A process has one manager but in tests, which run several in turn.
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		WebhookServer: webhook.NewServer(webhook.Options{Port: o.webhookPort, TLSOpts: []func(*tls.Config){
 			func(c *tls.Config) { c.GetCertificate, c.MinVersion = keeper.GetCertificate, tls.VersionTLS12 },
 		}}),

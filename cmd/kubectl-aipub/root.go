@@ -63,17 +63,22 @@ var rareFlags = []string{
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-aipub",
-		Short: "See and plan how GPU nodes are divided into sets, and how they are used",
-		Long: `See and plan how GPU nodes are divided into sets of CPU, memory and GPU, and how
-shares of GPUs are used.
+		Short: "See and plan how GPU nodes are divided into sets, who has them and who waits",
+		Long: `See and plan how GPU nodes are divided into sets of CPU, memory and GPU, how shares
+of GPUs are used, who holds what, and who waits for it.
 
-Every command only reads; a policy takes effect with kubectl apply.`,
+Every command only reads, but queue move and queue promote, which change the order
+of what waits; a policy takes effect with kubectl apply.`,
 		Example: `  # What is on the GPU nodes, and what is free
   kubectl aipub nodes
   kubectl aipub sets
 
   # How shares of GPUs are used at this moment
   kubectl aipub top
+
+  # Who waits, and why a pod does
+  kubectl aipub queue
+  kubectl aipub why train-7-x2x9k -n vision
 
   # What a policy would do, before it is applied
   kubectl aipub plan -f policy.yaml`,
@@ -101,7 +106,7 @@ Every command only reads; a policy takes effect with kubectl apply.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNodes(a), newSets(a), newTop(a), newPlan(a), newVersion(a), newCompletion(a))
+	root.AddCommand(newNodes(a), newSets(a), newTop(a), newQuota(a), newQueue(a), newWhy(a), newPlan(a), newVersion(a), newCompletion(a))
 	return root
 }
 

@@ -40,7 +40,7 @@ func kindOf(list runtime.Object) (schema.GroupVersionKind, string, error) {
 	case *api.ResourceSetList:
 		return api.GroupVersion.WithKind("ResourceSet"), "resourcesets", nil
 	}
-	return schema.GroupVersionKind{}, "", fmt.Errorf("list %T: not a kind that this plugin reads", list)
+	return queueKindOf(list)
 }
 
 // newScheme knows the kinds that this plugin reads.
@@ -51,6 +51,9 @@ func newScheme() (*runtime.Scheme, error) {
 	}
 	if err := api.AddToScheme(s); err != nil {
 		return nil, fmt.Errorf("register AIPub kinds: %w", err)
+	}
+	if err := addQueueKinds(s); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

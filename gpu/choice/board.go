@@ -7,8 +7,9 @@
 package choice
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
-	"strings"
 
 	"aipub.io/aipub/gpu"
 )
@@ -32,7 +33,15 @@ type Board struct {
 	members  [][]int // slices of each set
 	users    [][]int // slices that take from each counter
 	groups   int     // how many kinds of slices there are
+	shape    Shape
 }
+
+// Shape tells boards apart. Two with the same shape are alike but for the names of
+// slices, GPUs and counters: every question has the same answer on both.
+type Shape [sha256.Size]byte
+
+// Shape of the board.
+func (b *Board) Shape() Shape { return b.shape }
 
 // slice is a slice by positions.
 type slice struct {
@@ -91,7 +100,40 @@ func NewBoard(totals map[gpu.Counter]int64, all []gpu.Slice) *Board {
 		}
 	}
 	b.groups = len(groups)
+	b.shape = sha256.Sum256(b.form())
 	return b
+}
+
+// form writes down all that answers depend on.
+func (b *Board) form() []byte {
+	var f []byte
+	put := func(n int64) { f = binary.AppendVarint(f, n) }
+	list := func(all []int) {
+		put(int64(len(all)))
+		for _, n := range all {
+			put(int64(n))
+		}
+	}
+	put(int64(len(b.totals)))
+	for _, total := range b.totals {
+		put(total)
+	}
+	for _, set := range b.sets {
+		put(int64(len(set)))
+		f = append(f, set...)
+	}
+	for i := range b.slices {
+		s := &b.slices[i]
+		put(int64(s.set))
+		list(s.gpus)
+		list(s.numa)
+		put(int64(len(s.uses)))
+		for _, u := range s.uses {
+			put(int64(u.counter))
+			put(u.amount)
+		}
+	}
+	return f
 }
 
 // compiler numbers names in the order in which they are first met.
@@ -193,21 +235,15 @@ func (b *Board) sizeOf(s *slice) int64 {
 // key is the same for slices that are as good as each other but for NUMA nodes,
 // which follow from the GPUs.
 func (s *slice) key() string {
-	var k strings.Builder
-	put := func(n int64) {
-		for range 8 {
-			k.WriteByte(byte(n))
-			n >>= 8
-		}
-	}
-	put(int64(s.set))
-	put(int64(len(s.gpus)))
+	k := make([]byte, 0, 32)
+	k = binary.AppendVarint(k, int64(s.set))
+	k = binary.AppendVarint(k, int64(len(s.gpus)))
 	for _, g := range s.gpus {
-		put(int64(g))
+		k = binary.AppendVarint(k, int64(g))
 	}
 	for _, u := range s.uses {
-		put(int64(u.counter))
-		put(u.amount)
+		k = binary.AppendVarint(k, int64(u.counter))
+		k = binary.AppendVarint(k, u.amount)
 	}
-	return k.String()
+	return string(k)
 }

@@ -132,9 +132,18 @@ func (p *pick) taken(i int) bool { return p.state.Marks[i] == Taken || p.state.M
 // best is the candidate of the lowest cost.
 func (p *pick) best() (position int, lowest cost, ok bool) {
 	p.loss.reset()
+	alike := -1
 	for _, i := range p.offer {
 		if p.isIn[i] {
 			continue
+		}
+		if len(p.chosen) == 0 && p.state.Marks[i] == Open {
+			// While there is nothing to be near to, slices that are alike cost
+			// the same, and the first of them wins.
+			if p.slices[i].group == alike {
+				continue
+			}
+			alike = p.slices[i].group
 		}
 		if c := p.cost(i); !ok || c.less(lowest) {
 			lowest, position, ok = c, i, true

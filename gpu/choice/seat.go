@@ -32,49 +32,49 @@ func (c Choice) Less(d Choice) bool {
 // the largest slices first. Where that order finds no place it searches the
 // others, with a bound: so it may miss a place that exists, but never gives one
 // that does not. It reports false if it finds none. The state stays as it was.
+//
+// It chooses among the slices that the agent shows as free, because the kubelet
+// can take no others: see offer.
 func (b *Board) Seat(state State, needs []Need) (Choice, bool) {
 	needs = b.Ordered(needs)
-	left := slices.Clone(state.Left)
-	for _, need := range needs {
-		if b.most(state, need.Set, left) < need.N {
+	offers := make([][]int, len(needs))
+	for k, need := range needs {
+		if offers[k] = b.offer(state, need.Set); len(offers[k]) < need.N {
 			return Choice{}, false
 		}
 	}
-	if c, ok := b.greedy(state.Clone(), needs); ok {
+	if c, ok := b.greedy(state.Clone(), needs, offers); ok {
 		return c, true
 	}
-	if len(needs) == 1 && needs[0].N == 1 {
-		return Choice{}, false
+	if len(needs) == 1 {
+		return Choice{}, false // all on offer fit together
 	}
-	s := search{b: b, state: state.Clone(), steps: maxSteps}
+	s := search{b: b, state: state.Clone(), offers: offers, steps: maxSteps}
 	if !s.from(needs, 0, 0, -1) {
 		return Choice{}, false
 	}
 	return Choice{Slices: s.chosen, Lost: perGPU * int64(len(s.chosen)), Unused: perGPU * int64(len(s.chosen))}, true
 }
 
-// most is how many slices of a set fit one by one, which is at least how many fit
-// together.
-func (b *Board) most(state State, set string, left []int64) (n int) {
+// offer is what the agent shows as free of a set: it goes through the slices in
+// order and takes each that fits, so that all it shows can be held together.
+func (b *Board) offer(state State, set string) []int {
+	var free []int
+	left := slices.Clone(state.Left)
 	for _, i := range b.Members(set) {
 		if state.Marks[i] == Open && b.Fits(i, left) {
-			n++
+			b.Change(i, left, -1)
+			free = append(free, i)
 		}
 	}
-	return n
+	return free
 }
 
 // greedy takes the best slice, one after the other; it changes the state.
-func (b *Board) greedy(state State, needs []Need) (Choice, bool) {
+func (b *Board) greedy(state State, needs []Need, offers [][]int) (Choice, bool) {
 	var c Choice
-	for _, need := range needs {
-		var offer []int
-		for _, i := range b.Members(need.Set) {
-			if state.Marks[i] == Open && b.Fits(i, state.Left) {
-				offer = append(offer, i)
-			}
-		}
-		p := newPick(b, state, offer, need.N)
+	for k, need := range needs {
+		p := newPick(b, state, offers[k], need.N)
 		for range need.N {
 			i, cost, ok := p.best()
 			if !ok || cost.unfit > 0 {
@@ -98,6 +98,7 @@ const maxSteps = 4096
 type search struct {
 	b      *Board
 	state  State
+	offers [][]int // by need
 	steps  int
 	chosen []int
 }
@@ -112,7 +113,7 @@ func (s *search) from(needs []Need, k, done, last int) bool {
 		return true
 	}
 	tried := make(map[int]bool)
-	for _, i := range s.b.Members(needs[k].Set) {
+	for _, i := range s.offers[k] {
 		group := s.b.slices[i].group
 		if i <= last || tried[group] || s.state.Marks[i] != Open || !s.b.Fits(i, s.state.Left) {
 			continue

@@ -13,13 +13,13 @@ import (
 type Mark uint8
 
 const (
-	// Open: it can be taken if the counters allow it.
+	// Open says that it can be taken if the counters allow it.
 	Open Mark = iota
-	// Taken: somebody holds it.
+	// Taken says that somebody holds it.
 	Taken
-	// TakenUnfit: somebody holds it, and its hardware is not fit for use.
+	// TakenUnfit says that somebody holds it, and its hardware is not fit for use.
 	TakenUnfit
-	// Out: nobody holds it and nobody can take it, as its hardware is missing or
+	// Out says that nobody holds it and nobody can take it, as its hardware is missing or
 	// unfit, or because it is kept for somebody.
 	Out
 )
@@ -122,13 +122,4 @@ func (b *Board) Unused(left []int64) int64 {
 		return 0
 	}
 	return sum / n
-}
-
-// Same reports whether two boards are alike but for the names of slices, GPUs and
-// counters, so that every question has the same answer on both.
-func (b *Board) Same(o *Board) bool {
-	return b == o || slices.Equal(b.totals, o.totals) && slices.Equal(b.sets, o.sets) &&
-		slices.EqualFunc(b.slices, o.slices, func(x, y slice) bool {
-			return x.set == y.set && slices.Equal(x.gpus, y.gpus) && slices.Equal(x.uses, y.uses) && slices.Equal(x.numa, y.numa)
-		})
 }

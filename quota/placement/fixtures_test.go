@@ -146,8 +146,8 @@ func randomNodes(r *rand.Rand) []Node {
 				for _, u := range s.Uses {
 					left[u.Counter] -= u.Amount
 				}
-			} else if r.IntN(25) == 0 {
-				nodes[k].Down[s.ID] = true
+			} else if s.MIG != nil && r.IntN(8) == 0 {
+				nodes[k].Down[s.ID] = true // its instance does not exist yet
 			}
 		}
 	}

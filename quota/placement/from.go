@@ -10,7 +10,6 @@ import (
 
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/gpu"
-	"aipub.io/aipub/gpu/choice"
 )
 
 // NodeFrom makes the node of its two objects, which stay as they are. Either may be
@@ -26,7 +25,7 @@ func NodeFrom(partition *api.NodePartition, node *corev1.Node) Node {
 	}
 	n.Unusable = n.unusable(partition, node)
 	n.Usable = n.Unusable == ""
-	n.board = choice.NewBoard(n.Layout.Totals, n.Layout.Slices)
+	n.compile()
 	return n
 }
 

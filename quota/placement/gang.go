@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"aipub.io/aipub/gpu/choice"
 )
 
 // PlaceAll finds seats for all asks of a gang at the same time, in their order, or
@@ -149,7 +147,7 @@ type candidate struct {
 // for all members only the first.
 func (g *gang) candidates(m member) []candidate {
 	type alike struct {
-		shape  *choice.Board
+		shape  int
 		digest uint64
 		admits uint64
 	}
@@ -180,7 +178,7 @@ func (g *gang) candidates(m member) []candidate {
 
 func (g *gang) put(t *table, at []int) {
 	for _, i := range at {
-		t.take(i, "")
+		t.take(i)
 	}
 	g.placed = append(g.placed, place{t, at})
 }

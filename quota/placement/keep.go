@@ -50,11 +50,17 @@ func (r *Room) roomFor(q *query) (*table, *future) {
 	var best *table
 	var kept *future
 	limit := noLimit
+	seen := map[question]bool{}
 	for _, t := range r.tables {
 		if limit == 0 || !t.node.Usable || q.limits.against(t.node) != "" {
 			continue
 		}
 		f := t.later()
+		key := question{t.shape, digestOf(f.State, 0), q.number}
+		if seen[key] {
+			continue // a node that is the same but for its name is not better
+		}
+		seen[key] = true
 		if n, ok := f.makeRoom(t.board, q.needs, limit-1); ok {
 			best, kept, limit = t, f, n
 		}
@@ -106,7 +112,7 @@ func (f *future) fewest(b *choice.Board, set string, limit int) (slice int, leav
 	tried := map[kind]bool{}
 	for _, i := range b.Members(set) {
 		k := kind{b.Group(i), f.Marks[i]}
-		if k.mark == choice.Out || k.mark == choice.TakenUnfit || tried[k] {
+		if k.mark == choice.Out || tried[k] {
 			continue
 		}
 		tried[k] = true
@@ -128,60 +134,74 @@ func (f *future) inTheWay(b *choice.Board, i, limit int) (leave []int, ok bool) 
 	if limit < 0 {
 		return nil, false
 	}
-	short := map[int]int64{}
+	var d deficit
 	b.Uses(i, func(c int, amount int64) {
 		if need := amount - f.Left[c]; need > 0 {
-			short[c] = need
+			d = append(d, short{c, need})
 		}
 	})
-	out := func(j int) {
-		leave = append(leave, j)
-		b.Uses(j, func(c int, amount int64) {
-			if need, is := short[c]; is {
-				if need -= amount; need > 0 {
-					short[c] = need
-				} else {
-					delete(short, c)
-				}
-			}
-		})
-	}
 	if f.Marks[i] == choice.Taken {
-		out(i)
+		leave = append(leave, i)
+		d = d.less(b, i)
 	}
-	for len(short) > 0 && len(leave) < limit {
-		j, helps := f.mostHelpful(b, short, leave)
+	for len(d) > 0 && len(leave) < limit {
+		j, helps := f.mostHelpful(b, d, leave)
 		if !helps {
 			return nil, false
 		}
-		out(j)
+		leave = append(leave, j)
+		d = d.less(b, j)
 	}
-	return leave, len(short) == 0 && len(leave) <= limit
+	return leave, len(d) == 0 && len(leave) <= limit
 }
 
-// mostHelpful is the held slice that takes most of what is short, each counter
-// counted in parts of what is short of it. It looks at those that take from the
-// counter with the fewest users, which is one of a GPU where one is short.
-func (f *future) mostHelpful(b *choice.Board, short map[int]int64, leave []int) (slice int, helps bool) {
-	scarce := -1
-	for c := range short {
-		if scarce < 0 || cmp.Or(cmp.Compare(len(b.Users(c)), len(b.Users(scarce))), cmp.Compare(c, scarce)) < 0 {
-			scarce = c
+// deficit is what is short of a few counters, each above 0.
+type deficit []short
+
+type short struct {
+	counter int
+	need    int64
+}
+
+// less is what is still short once a slice is given back.
+func (d deficit) less(b *choice.Board, j int) deficit {
+	b.Uses(j, func(c int, amount int64) {
+		for k := range d {
+			if d[k].counter == c {
+				d[k].need -= amount
+			}
 		}
-	}
+	})
+	return slices.DeleteFunc(d, func(s short) bool { return s.need <= 0 })
+}
+
+// help is how much of a deficit a slice would give back: the sum of the parts of
+// each counter, in millionths.
+func (d deficit) help(b *choice.Board, j int) (sum int64) {
 	const whole = 1_000_000
+	b.Uses(j, func(c int, amount int64) {
+		for _, s := range d {
+			if s.counter == c {
+				sum += min(amount, s.need) * whole / s.need
+			}
+		}
+	})
+	return sum
+}
+
+// mostHelpful is the held slice that gives back most of what is short. It looks at
+// those that take from the counter with the fewest users, which is one of a GPU
+// where one is short.
+func (f *future) mostHelpful(b *choice.Board, d deficit, leave []int) (slice int, helps bool) {
+	scarce := slices.MinFunc(d, func(x, y short) int {
+		return cmp.Or(cmp.Compare(len(b.Users(x.counter)), len(b.Users(y.counter))), cmp.Compare(x.counter, y.counter))
+	})
 	var most int64
-	for _, j := range b.Users(scarce) {
-		if f.Marks[j] != choice.Taken && f.Marks[j] != choice.TakenUnfit || slices.Contains(leave, j) {
+	for _, j := range b.Users(scarce.counter) {
+		if f.Marks[j] != choice.Taken || slices.Contains(leave, j) {
 			continue
 		}
-		var help int64
-		b.Uses(j, func(c int, amount int64) {
-			if need := short[c]; need > 0 {
-				help += min(amount, need) * whole / need
-			}
-		})
-		if help > most {
+		if help := d.help(b, j); help > most {
 			slice, most, helps = j, help, true
 		}
 	}

@@ -112,7 +112,7 @@ func (r *Room) askIn(t *table, q *query, s choice.State, digest uint64) answer {
 // refuses was another state's with the same digest; the node gets another digest
 // and is asked again.
 func (r *Room) confirmed(t *table, at []int) bool {
-	if partitioner.Holds(t.node.Layout, t.held, t.seatFor("", at).Slices) {
+	if partitioner.Holds(t.node.Layout, t.holding(), t.seatFor("", at).Slices) {
 		return true
 	}
 	t.salt++

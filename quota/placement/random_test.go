@@ -10,11 +10,46 @@ import (
 	"testing"
 
 	"aipub.io/aipub/gpu"
+	"aipub.io/aipub/node"
 	"aipub.io/aipub/partitioner"
 )
 
-// possible tries every combination of slices on one node.
-func possible(n Node, held map[gpu.SliceID]bool, from int, left map[gpu.Counter]int64, sets map[string]int64) bool {
+// shown are the slices that the node's agent shows as free.
+func shown(t *testing.T, n Node, held map[gpu.SliceID]bool) map[gpu.SliceID]bool {
+	t.Helper()
+	free := map[gpu.SliceID]bool{}
+	for _, st := range snapshotOf(t, n, held).Slices {
+		if st.State == gpu.StateFree {
+			free[st.Slice.ID] = true
+		}
+	}
+	return free
+}
+
+// snapshotOf is the agent's truth of a node.
+func snapshotOf(t *testing.T, n Node, held map[gpu.SliceID]bool) gpu.Snapshot {
+	t.Helper()
+	state := node.New(node.Config{})
+	state.SetLayout(n.Layout)
+	for i, s := range n.Layout.Slices {
+		if s.MIG != nil && (!n.Down[s.ID] || held[s.ID]) {
+			if err := state.SetInstance(s.ID, gpu.Instance{GPU: s.GPUs[0], GIID: i, UUID: string(s.ID)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, s := range n.Layout.Slices {
+		if held[s.ID] {
+			if err := state.Claim(s.Set, []gpu.SliceID{s.ID}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return state.Snapshot()
+}
+
+// possible tries every combination of free slices on one node.
+func possible(n Node, free map[gpu.SliceID]bool, from int, left map[gpu.Counter]int64, sets map[string]int64) bool {
 	rest := int64(0)
 	for _, k := range sets {
 		rest += k
@@ -24,7 +59,7 @@ func possible(n Node, held map[gpu.SliceID]bool, from int, left map[gpu.Counter]
 	}
 	for i := from; i < len(n.Layout.Slices); i++ {
 		s := n.Layout.Slices[i]
-		if _, fits := s.Fits(left); !fits || held[s.ID] || n.Down[s.ID] || sets[s.Set] == 0 {
+		if _, fits := s.Fits(left); !fits || !free[s.ID] || sets[s.Set] == 0 {
 			continue
 		}
 		after := maps.Clone(left)
@@ -32,7 +67,7 @@ func possible(n Node, held map[gpu.SliceID]bool, from int, left map[gpu.Counter]
 			after[u.Counter] -= u.Amount
 		}
 		sets[s.Set]--
-		ok := possible(n, held, i+1, after, sets)
+		ok := possible(n, free, i+1, after, sets)
 		sets[s.Set]++
 		if ok {
 			return true
@@ -57,7 +92,8 @@ func heldOn(n Node, seats map[string]Seat) map[gpu.SliceID]bool {
 }
 
 // Pods come and go at random. At every moment no node holds more than it has, and
-// a pod finds a place exactly when trying every combination finds one.
+// a pod finds a place exactly when trying every combination of what the agents show
+// as free finds one.
 func TestNeverOverCommittedAndNeverBlind(t *testing.T) {
 	placed, refused := 0, 0
 	for seed := range uint64(400) {
@@ -84,7 +120,7 @@ func TestNeverOverCommittedAndNeverBlind(t *testing.T) {
 			}
 			want := slices.ContainsFunc(nodes, func(n Node) bool {
 				held := heldOn(n, seats)
-				return possible(n, held, 0, n.Layout.Remaining(held), maps.Clone(a.Sets))
+				return possible(n, shown(t, n, held), 0, n.Layout.Remaining(held), maps.Clone(a.Sets))
 			})
 			s, why := room.Place(a)
 			if (why == nil) != want {
@@ -111,7 +147,8 @@ func TestNeverOverCommittedAndNeverBlind(t *testing.T) {
 	}
 }
 
-// The partitioner's own fit and ours are the same for any number of one set.
+// Where we place, the partitioner's own fit agrees; where it says yes and we do
+// not, the agent shows too few.
 func TestPlaceAgreesWithThePartitionersFit(t *testing.T) {
 	both := [2]int{}
 	for seed := range uint64(400) {
@@ -119,16 +156,19 @@ func TestPlaceAgreesWithThePartitionersFit(t *testing.T) {
 		n := randomNodes(r)[0]
 		clear(n.Down) // the partitioner knows no health
 		held := heldOn(n, nil)
+		snap := snapshotOf(t, n, held)
 		for _, set := range n.Layout.Sets() {
 			for count := 1; count <= 4; count++ {
-				want := partitioner.Fit(n.Layout, held, set, count)
+				fits := partitioner.Fit(n.Layout, held, set, count)
 				_, why := NewRoom([]Node{n}).Place(Ask{UID: "p", Sets: map[string]int64{set: int64(count)}})
-				if (why == nil) != want {
-					t.Fatalf("seed %d: %d × %s: %v, the partitioner says %v", seed, count, set, why, want)
-				}
-				if want {
+				switch {
+				case why == nil && !fits:
+					t.Fatalf("seed %d: %d × %s has a place, the partitioner says it does not fit", seed, count, set)
+				case why != nil && fits && snap.Count(set).Free >= count:
+					t.Fatalf("seed %d: %d × %s fits and is shown as free, and has no place: %s", seed, count, set, why.Message)
+				case why == nil:
 					both[0]++
-				} else {
+				default:
 					both[1]++
 				}
 			}

@@ -36,7 +36,7 @@ type seated struct {
 }
 
 type question struct {
-	shape  *choice.Board
+	shape  int
 	digest uint64
 	needs  int
 }
@@ -57,20 +57,23 @@ func NewRoom(nodes []Node) *Room {
 		byName: make(map[string]*table, len(nodes)), seats: map[string]seated{},
 		answers: map[question]answer{}, numbers: map[string]int{}, refused: map[refusal]*Why{}, sizes: map[string]int64{},
 	}
-	known := &shapes{known: map[uint64][]*choice.Board{}}
+	shapes := map[choice.Shape]int{}
 	for i := range nodes {
-		if r.byName[nodes[i].Name] == nil {
-			t := newTable(&nodes[i], known)
-			r.tables = append(r.tables, t)
-			r.byName[nodes[i].Name] = t
+		if r.byName[nodes[i].Name] != nil {
+			continue
 		}
-	}
-	for _, alike := range known.known {
-		for _, b := range alike {
-			for _, set := range b.Sets() {
-				r.sizes[set] = max(r.sizes[set], b.Size(set))
+		t := newTable(&nodes[i])
+		r.tables = append(r.tables, t)
+		r.byName[nodes[i].Name] = t
+		shape, known := shapes[t.board.Shape()]
+		if !known {
+			shape = len(shapes)
+			shapes[t.board.Shape()] = shape
+			for _, set := range t.board.Sets() {
+				r.sizes[set] = max(r.sizes[set], t.board.Size(set))
 			}
 		}
+		t.shape = shape
 	}
 	slices.SortFunc(r.tables, func(a, b *table) int { return cmp.Compare(a.node.Name, b.node.Name) })
 	return r
@@ -96,7 +99,8 @@ func (r *Room) seat(t *table, uid string, at []int) Seat {
 	s := seated{Seat: Seat{UID: uid, Node: t.node.Name, Slices: make([]gpu.SliceID, len(at))}, table: t, at: at}
 	for k, i := range at {
 		s.Slices[k] = t.node.Layout.Slices[i].ID
-		t.take(i, uid)
+		t.take(i)
+		t.seated[i] = uid
 	}
 	r.seats[uid] = s
 	return s.Seat
@@ -108,6 +112,9 @@ func (r *Room) seat(t *table, uid string, at []int) Seat {
 // is not known yet are taken to be its own. It reports false, and takes nothing,
 // if the node is not known or has no room: it holds more than it should, or its
 // slices have changed. A pod that is seated already stays where it is.
+//
+// Seat those that the node reports first, then the others in the order in which
+// they were opened: so each comes to the slices that were counted for it.
 func (r *Room) TakeOn(node string, a Ask) (Seat, bool) {
 	if s, ok := r.seats[a.UID]; ok {
 		return s.Seat, s.Node == node
@@ -172,7 +179,7 @@ func (t *table) heldBy(whom string) []int {
 	}
 	var free []int
 	for _, i := range t.byWhom[whom] {
-		if by, held := t.holder[i]; held && by == whom {
+		if _, seated := t.seated[i]; !seated && t.now.Marks[i] == choice.Taken {
 			free = append(free, i)
 		}
 	}
@@ -186,7 +193,8 @@ func (r *Room) Give(uid string) {
 	if s, ok := r.seats[uid]; ok {
 		delete(r.seats, uid)
 		for _, i := range s.at {
-			if s.table.holder[i] == uid {
+			if s.table.seated[i] == uid {
+				delete(s.table.seated, i)
 				s.table.give(i)
 			}
 		}

@@ -13,19 +13,19 @@ import (
 type table struct {
 	node  *Node
 	board *choice.Board
-	// shape is a board that is the same but for names, shared by like nodes.
-	shape *choice.Board
+	shape int // the same number for boards that are the same but for names
 	now   choice.State
-	held  map[gpu.SliceID]bool
-	// holder is by whom each held slice is held, by position.
-	holder map[int]string
-	byWhom map[string][]int // as reported; made when first asked for
-	kept   *future          // nil: nothing is kept here
-	free   int64            // how much of the node is free, in millionths
-	open   choice.State     // what others may take: now, less what is kept
-	digest uint64           // of open
-	salt   uint64           // see Room.confirmed
-	stale  bool             // free, open and digest are to be worked out
+	// seated is by whom slices are held that seats have, by position; the others
+	// that are held are held as reported.
+	seated map[int]string
+	byWhom map[string][]int     // as reported; made when first asked for
+	held   map[gpu.SliceID]bool // the same as the marks; made when first asked for
+	kept   *future              // nil: nothing is kept here
+	free   int64                // how much of the node is free, in millionths
+	open   choice.State         // what others may take: now, less what is kept
+	digest uint64               // of open
+	salt   uint64               // see Room.confirmed
+	stale  bool                 // free, open and digest are to be worked out
 }
 
 // future is the ledger as it will be when those who stand in the way of what is
@@ -36,65 +36,70 @@ type future struct {
 	leaving map[int]bool
 }
 
-func newTable(n *Node, shapes *shapes) *table {
-	t := &table{node: n, board: n.board, held: make(map[gpu.SliceID]bool, len(n.Held)), holder: make(map[int]string, len(n.Held)), stale: true}
-	if t.board == nil {
-		t.board = choice.NewBoard(n.Layout.Totals, n.Layout.Slices)
+func newTable(n *Node) *table {
+	if n.start == nil {
+		own := *n
+		own.compile()
+		n = &own
 	}
-	t.shape = shapes.like(t.board)
-	t.now = t.board.Empty()
-	for i := range t.now.Marks {
-		t.now.Marks[i] = t.idle(i)
+	return &table{node: n, board: n.board, now: n.start.Clone(), seated: map[int]string{}, stale: true}
+}
+
+// compile works out the board and the state in which a room begins.
+func (n *Node) compile() {
+	n.board = choice.NewBoard(n.Layout.Totals, n.Layout.Slices)
+	state := n.board.Empty()
+	n.start = &state
+	t := table{node: n, board: n.board, now: state}
+	for i := range state.Marks {
+		state.Marks[i] = t.idle(i)
 	}
-	for id, whom := range n.Held {
-		if i, ok := t.board.At(id); ok {
-			t.take(i, whom)
+	for id := range n.Held {
+		if i, ok := n.board.At(id); ok {
+			t.take(i)
 		}
 	}
-	return t
 }
 
 // idle is the mark of a slice that nobody holds.
 func (t *table) idle(i int) choice.Mark {
-	s := &t.node.Layout.Slices[i]
-	if t.node.Down[s.ID] || t.node.NotOffered[s.Set] {
+	if len(t.node.NotOffered) > 0 && t.node.NotOffered[t.node.Layout.Slices[i].Set] {
 		return choice.Out
 	}
-	return choice.Open
+	return t.soon(i)
 }
 
 // soon is idle, with the sets that the kubelet has yet to hear of.
 func (t *table) soon(i int) choice.Mark {
-	if t.node.Down[t.node.Layout.Slices[i].ID] {
+	if len(t.node.Down) > 0 && t.node.Down[t.node.Layout.Slices[i].ID] {
 		return choice.Out
 	}
 	return choice.Open
 }
 
-// take gives a slice to somebody. One that is held already only changes hands.
-func (t *table) take(i int, whom string) {
-	id := t.node.Layout.Slices[i].ID
-	t.holder[i] = whom
-	if t.held[id] {
+// take notes that a slice is held. One that is held already stays so.
+func (t *table) take(i int) {
+	if t.now.Marks[i] == choice.Taken {
 		return
 	}
-	t.held[id], t.stale = true, true
+	t.stale = true
 	t.now.Marks[i] = choice.Taken
 	t.board.Change(i, t.now.Left, -1)
+	if t.held != nil {
+		t.held[t.node.Layout.Slices[i].ID] = true
+	}
 	if t.kept != nil {
 		t.kept.Marks[i] = choice.Taken
 		t.board.Change(i, t.kept.Left, -1)
 	}
 }
 
-// give takes a slice back.
+// give notes that nobody holds a slice any more.
 func (t *table) give(i int) {
-	id := t.node.Layout.Slices[i].ID
-	if !t.held[id] {
+	if t.now.Marks[i] != choice.Taken {
 		return
 	}
-	delete(t.held, id)
-	delete(t.holder, i)
+	delete(t.held, t.node.Layout.Slices[i].ID)
 	t.stale = true
 	t.now.Marks[i] = t.idle(i)
 	t.board.Change(i, t.now.Left, +1)
@@ -107,6 +112,19 @@ func (t *table) give(i int) {
 	}
 	t.kept.Marks[i] = t.soon(i)
 	t.board.Change(i, t.kept.Left, +1)
+}
+
+// holding is what is held, by ID.
+func (t *table) holding() map[gpu.SliceID]bool {
+	if t.held == nil {
+		t.held = map[gpu.SliceID]bool{}
+		for i, mark := range t.now.Marks {
+			if mark == choice.Taken {
+				t.held[t.node.Layout.Slices[i].ID] = true
+			}
+		}
+	}
+	return t.held
 }
 
 // later is the ledger that room is kept in, to be changed by the caller.
@@ -174,20 +192,4 @@ func digestOf(s choice.State, salt uint64) uint64 {
 		mix(uint64(left))
 	}
 	return h
-}
-
-// shapes finds boards that are alike.
-type shapes struct {
-	known map[uint64][]*choice.Board
-}
-
-func (s *shapes) like(b *choice.Board) *choice.Board {
-	key := digestOf(b.Empty(), 0)
-	for _, k := range s.known[key] {
-		if k.Same(b) {
-			return k
-		}
-	}
-	s.known[key] = append(s.known[key], b)
-	return b
 }

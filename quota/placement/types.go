@@ -32,7 +32,10 @@ type Node struct {
 	// room can be kept.
 	NotOffered map[string]bool
 
-	board *choice.Board // of Layout; nil where it was not made by NodeFrom
+	// board and start are the above by position, worked out once; nil where it
+	// was not made by NodeFrom.
+	board *choice.Board
+	start *choice.State
 }
 
 // Ask is a pod that asks for slices.

@@ -24,6 +24,10 @@ const (
 // why says what is in the way on each node, and what follows for all of them.
 func (r *Room) why(q *query) *Why {
 	w := &Why{Reason: api.ReasonNoNodeHasSet, Nodes: make(map[string]string, len(r.tables))}
+	if len(q.needs) == 0 {
+		w.Message = "the pod asks for no set"
+		return w
+	}
 	count := map[string]int{}
 	for _, t := range r.tables {
 		word := r.against(t, q)
@@ -98,9 +102,6 @@ var openings = map[string]string{
 // sentence names what is asked for and how many nodes have what in the way, most
 // first.
 func sentence(reason string, needs []choice.Need, count map[string]int) string {
-	if len(needs) == 0 {
-		return "the pod asks for no set"
-	}
 	what := make([]string, len(needs))
 	for k, n := range needs {
 		what[k] = gpu.ResourceName(n.Set)

@@ -125,3 +125,20 @@ func TestMarksExcuseOnlyWhereAllowed(t *testing.T) {
 		}
 	}
 }
+
+// What stands above is explained by pods of the type that the limit is for.
+func TestMarksExcuseOnlyTheirType(t *testing.T) {
+	b := bookOf(quotaOf("q", ofProject("vision"), only(api.TypeJob, sets("small", 1))))
+	b.Charge(pod("j", "bob", small(2)), Within)
+	b.Charge(serve("s", "r2", small(1)), Surge)
+	if over := b.Over("q"); len(over) != 1 || over[0].Excess != 1 || over[0].Type != api.TypeJob {
+		t.Errorf("over %+v, want 1 of Jobs", over)
+	}
+}
+
+func TestNoMinimumRestsOnPodsAboveALimit(t *testing.T) {
+	b := bookOf(quotaOf("q", ofProject("vision"), sets("small", 1)))
+	charged(t, b, serve("a1", "r1", small(1)), serve("b1", "r2", small(1)).at(1))
+	want(t, "what is within", verdict(b.CheckFloor(floorOf(1, small(1)))), "[]")
+	want(t, "what stands above", verdict(b.CheckFloor(floorOf(2, small(1)))), "q///small 2+0+1>1; ")
+}

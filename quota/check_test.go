@@ -166,11 +166,13 @@ func TestMinimumsAreReserved(t *testing.T) {
 }
 
 func TestAMinimumFitsEvenWhenTheLimitWasLowered(t *testing.T) {
-	b := bookOf(quotaOf("q", ofProject("vision"), sets("small", 1)))
+	b := bookOf(quotaOf("q", ofProject("vision"), sets("small", 1), sets("large", 0)))
 	b.Reserve(floorOf(2, small(1)))
 	b.Charge(serve("s1", "r1", small(1)), Within)
 	want(t, "its second replica", verdict(b.Check([]Claim{serve("s2", "r1", small(1))})), "[Within]")
 	want(t, "anybody else", verdict(b.Check([]Claim{pod("x", "bob", small(1))})), "q///small 1+1+1>1; ")
+	want(t, "it is in nobody's way", verdict(b.Check([]Claim{serve("s2", "r1", small(1)), pod("x", "bob", large(1))})),
+		"q///large 0+0+1>0; ")
 }
 
 func TestAnOperationWithoutMinimumHasNoHeadroom(t *testing.T) {

@@ -172,3 +172,25 @@ func TestTimesReadWell(t *testing.T) {
 	}
 	want(t, "unknown", dueText(time.Time{}, noon), "")
 }
+
+func TestTheNextIsTheFirstOfThoseThatAreLeft(t *testing.T) {
+	both := map[string]int64{"large": 1, "small": 1}
+	b := bookOf(quotaOf("q", ofProject("vision"), sets("small", 0), sets("large", 1), only(api.TypeJob, sets("small", 0))))
+	b.Charge(pod("w", "bob", small(1)).as(api.TypeWorkspace).due(20), Within)
+	b.Charge(pod("j", "bob", small(1)).due(30), Within)
+	b.Charge(pod("a1", "alice", both).of("Job", "a").due(10), Within)
+	b.Charge(pod("a2", "alice", large(1)).of("Job", "a").due(10), Within)
+	next := func(what, wanted string) {
+		t.Helper()
+		got := ""
+		for _, s := range b.Check([]Claim{pod("x", "zoe", both)}).Shortfalls {
+			got += string(s.Type) + "/" + s.Set + " " + s.Next.Format("15:04") + "; "
+		}
+		want(t, what, got, wanted)
+	}
+	next("all", "/large 12:10; /small 12:10; Job/small 12:10; ")
+	b.Release("a1")
+	next("one of two gone", "/large 12:10; /small 12:20; Job/small 12:30; ")
+	b.Release("a2")
+	next("both gone", "/small 12:20; Job/small 12:30; ")
+}

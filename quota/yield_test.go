@@ -98,3 +98,15 @@ func TestOnlyWhatStandsAboveYields(t *testing.T) {
 	vs, ok := b.Yield([]Claim{pod("x", "dan", small(3))}, noon.Add(time.Hour))
 	want(t, "victims", victims(vs, ok), "no")
 }
+
+func TestWhoAsksIsSpared(t *testing.T) {
+	b := bookOf(quotaOf("all", ofProject("vision"), gpus("1")), quotaOf("each", ofEachUser("vision"), sets("small", 1), lending(0)))
+	charged(t, b, pod("z", "zoe", small(1)), pod("a", "alice", small(2)))
+	b.Charge(pod("y", "yan", small(1)), Within)
+	for who, wanted := range map[string]string{"a": "no", "x": "a(borrowed)"} {
+		c := pod("new", "alice", map[string]int64{"medium": 1})
+		c.Workload = workloadOf(who)
+		vs, ok := b.Yield([]Claim{c}, noon.Add(time.Hour))
+		want(t, "for "+who, victims(vs, ok), wanted)
+	}
+}

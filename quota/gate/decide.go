@@ -32,7 +32,7 @@ type desk struct {
 	settings func(project string) queue.Settings
 	shared   shared
 	going    going
-	sight    sight
+	sees     func(namespace, own string) func(user string) bool // nil until it is needed
 	kept     int
 	plan     Plan
 }
@@ -41,7 +41,7 @@ func newDesk(s *Snapshot, most int) *desk {
 	book, floors := s.ledger()
 	d := &desk{
 		s: s, most: most, book: book, room: s.Room(), items: itemsOf(s.Pending), settings: settingsOf(s.Queues),
-		shared: newShared(), sight: sight{charged: s.Charged},
+		shared: newShared(),
 	}
 	d.plan.Heads = map[string]Head{}
 	d.going = going{desk: d}

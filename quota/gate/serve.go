@@ -172,5 +172,9 @@ func (d *desk) refuse(p *Pending, shortfalls []quota.Shortfall) *refusal {
 			break
 		}
 	}
-	return &refusal{kind: kind, reason: main.Reason(), message: main.Sentence(d.sight.of(p), d.s.Now)}
+	if d.sees == nil {
+		d.sees = Sees(d.s.Charged)
+	}
+	sees := d.sees(p.Claim.Namespace, p.Claim.Party.User)
+	return &refusal{kind: kind, reason: main.Reason(), message: main.Sentence(sees, d.s.Now)}
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota"
+)
+
+// again is how long after a refusal a pod is asked to go again.
+const again = 30 * time.Second
+
+// yield asks the pods that a plan names to go.
+func (l *Leader) yield(ctx context.Context, victims []quota.Victim) {
+	for _, v := range victims {
+		l.evict(ctx, v.Claim, v.Reason, v.Message)
+	}
+}
+
+// replaceLost has lost pods made again.
+func (l *Leader) replaceLost(ctx context.Context, lost []lostPod) {
+	for _, p := range lost {
+		l.evict(ctx, p.claim, api.ReasonNodeLost, p.why+"; the pod is made again and keeps its place in the queue")
+	}
+}
+
+// evict ends a pod through the Eviction API, which respects PodDisruptionBudgets and
+// marks the pod, so that a Job can tell this from a failure. The UID is a
+// precondition.
+func (l *Leader) evict(ctx context.Context, claim quota.Claim, reason, message string) {
+	now := l.config.Clock.Now()
+	if now.Before(l.refused[claim.UID]) {
+		return
+	}
+	l.refused[claim.UID] = now.Add(again) // the pod is leaving, or it was refused
+	uid := types.UID(claim.UID)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name, UID: uid}}
+	log := logr.FromContextOrDiscard(ctx).WithValues("pod", claim.Namespace+"/"+claim.Name, "reason", reason)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	l.sayWhy(ctx, claim, reason, message)
+	err := l.client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta:    pod.ObjectMeta,
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+	})
+	switch {
+	case err == nil:
+		log.Info("Evicted pod", "why", message)
+		l.event(pod, corev1.EventTypeNormal, reason, "Evict", message)
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		// It is gone, or another of its name has come.
+	case apierrors.IsTooManyRequests(err):
+		log.Info("Pod may not be evicted now", "why", err.Error())
+		l.event(pod, corev1.EventTypeWarning, reason, "Evict", message+fmt.Sprintf("; it stays for now: %v", err))
+	default:
+		log.Error(err, "Evict pod")
+	}
+}
+
+// sayWhy writes the reason into the pod's condition before it goes. Where that fails
+// the pod goes all the same.
+func (l *Leader) sayWhy(ctx context.Context, claim quota.Claim, reason, message string) {
+	err := writeCondition(ctx, l.client, claim, corev1.PodCondition{
+		Type: api.ConditionAllocated, Status: corev1.ConditionFalse, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(l.config.Clock.Now()),
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		logr.FromContextOrDiscard(ctx).V(1).Info("Pod's condition could not be written", "pod", claim.Namespace+"/"+claim.Name, "error", err.Error())
+	}
+}

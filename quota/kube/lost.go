@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"fmt"
+	"time"
+
+	"aipub.io/aipub/quota"
+)
+
+// patience is how long the scheduler may find no place for a pod on the node that
+// was chosen for it, before another is chosen.
+const patience = 2 * time.Minute
+
+// lostPod is a pod that waits for a node that will not take it.
+type lostPod struct {
+	claim     quota.Claim
+	node, why string
+}
+
+// lost says why the node that was chosen for a pod will not take it; empty where it
+// may. Only pods that are made again can be lost: others were not pinned.
+func (e *entry) lost(c cluster, now time.Time) string {
+	if e.gated || e.bound != "" || e.leaving || !e.owned || e.node == "" {
+		return ""
+	}
+	usable, known := c.usable[e.node]
+	switch {
+	case !known:
+		return fmt.Sprintf("node %s is gone", e.node)
+	case !usable:
+		return fmt.Sprintf("node %s takes no pods now (not ready, or cordoned)", e.node)
+	case !e.unschedulable.IsZero() && now.Sub(e.unschedulable) > patience:
+		return fmt.Sprintf("the scheduler has found no place on node %s for %s", e.node, patience)
+	}
+	return ""
+}

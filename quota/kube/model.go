@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota"
+)
+
+// model is what one replica knows of pods, workloads and namespaces. Informers feed
+// it on every replica; the leader adds what it has decided.
+type model struct {
+	mu sync.Mutex
+	// pods by UID. An entry goes when its pod is seen to be gone.
+	pods map[string]*entry
+	// gone are the pods that went while a list was under way, which may still show
+	// them; nil when none is.
+	gone map[string]bool
+	// inherited are the openings that an earlier leader may have sent.
+	inherited map[string]intent
+	// projects of managed namespaces.
+	projects    map[string]string
+	workloads   map[string]*workload // by UID
+	autoscalers map[hpaKey]int64
+	bounds      map[string]*corev1.PodSpec
+	// changed is closed and made anew at each change.
+	changed chan struct{}
+	turn    uint64 // counts changes
+}
+
+func newModel() *model {
+	return &model{
+		pods: map[string]*entry{}, projects: map[string]string{}, workloads: map[string]*workload{},
+		autoscalers: map[hpaKey]int64{}, bounds: map[string]*corev1.PodSpec{}, changed: make(chan struct{}),
+		inherited: map[string]intent{},
+	}
+}
+
+// touched tells whoever waits that something changed. The lock is held.
+func (m *model) touched() {
+	m.turn++
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// wait returns a channel that is closed at the next change, and counts the changes
+// so far.
+func (m *model) wait() (<-chan struct{}, uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed, m.turn
+}
+
+// poke counts as a change.
+func (m *model) poke() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.touched()
+}
+
+// newer reports whether a resourceVersion is later than another. What cannot be
+// compared counts as later, so that nothing is missed.
+func newer(version, than string) bool {
+	c, err := resourceversion.CompareResourceVersion(version, than)
+	return err != nil || c > 0
+}
+
+// apply takes what was seen of a pod, unless something later was seen already. It
+// reports whether it did.
+func (m *model) apply(pod *corev1.Pod) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.applyLocked(pod)
+}
+
+func (m *model) applyLocked(pod *corev1.Pod) bool {
+	uid := string(pod.UID)
+	before := m.pods[uid]
+	if m.gone[uid] || (before != nil && !newer(pod.ResourceVersion, before.version)) {
+		return false
+	}
+	e := readPod(pod, m.intern)
+	if before != nil {
+		e.retry = before.retry
+		e.assumed = before.assumed
+		// An open gate answers all questions about its opening; an end likewise.
+		if !e.gated || e.ended {
+			e.assumed = nil
+		}
+		if e.assumed == nil && !e.gated && before.assumed != nil && e.allocated == nil {
+			e.claim.Since = before.assumed.intent.At
+		}
+	}
+	if in, ok := m.inherited[uid]; ok && before == nil && e.gated {
+		e.assumed = &assumption{intent: in, unknown: true}
+	}
+	m.pods[uid] = e
+	m.touched()
+	return true
+}
+
+// remove forgets a pod that is gone.
+func (m *model) remove(uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone != nil {
+		m.gone[uid] = true
+	}
+	delete(m.inherited, uid)
+	if _, known := m.pods[uid]; known {
+		delete(m.pods, uid)
+		m.touched()
+	}
+}
+
+// intern gives equal bounds one address, so that they are judged once.
+func (m *model) intern(spec *corev1.PodSpec) *corev1.PodSpec {
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return spec
+	}
+	if known := m.bounds[string(raw)]; known != nil {
+		return known
+	}
+	if len(m.bounds) >= maxBounds {
+		m.bounds = map[string]*corev1.PodSpec{}
+	}
+	m.bounds[string(raw)] = spec
+	return spec
+}
+
+// maxBounds is how many different bounds are remembered.
+const maxBounds = 10000
+
+func (m *model) setNamespace(name, project string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.projects[name] == project {
+		return
+	}
+	m.projects[name] = project
+	if project == "" {
+		delete(m.projects, name)
+	}
+	m.touched()
+}
+
+// setWorkload takes what was seen of a workload; it returns what was known before.
+func (m *model) setWorkload(w *workload) *workload {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.workloads[w.UID]
+	m.workloads[w.UID] = w
+	m.touched()
+	return before
+}
+
+func (m *model) removeWorkload(uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.workloads, uid)
+	m.touched()
+}
+
+func (m *model) setAutoscaler(key hpaKey, n int64, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known {
+		m.autoscalers[key] = n
+	} else {
+		delete(m.autoscalers, key)
+	}
+	m.touched()
+}
+
+// assume counts a pod as open before its opening is sent. It returns what to send,
+// and false when the pod is not any more what was decided on.
+func (m *model) assume(claim quota.Claim, in intent) (sending, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.pods[claim.UID]
+	if e == nil || !e.waits() {
+		return sending{}, false
+	}
+	e.assumed = &assumption{intent: in}
+	m.touched()
+	return sending{
+		intent: in, key: e.key(), version: e.version, gates: e.gates, owned: e.owned, affinity: e.affinity,
+	}, true
+}
+
+// forgetAssumption ends an assumption that is known not to have come true. retry is
+// when it may be tried again.
+func (m *model) forgetAssumption(uid string, retry time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.inherited, uid)
+	if e := m.pods[uid]; e != nil && e.assumed != nil {
+		e.assumed, e.retry = nil, retry
+		m.touched()
+	}
+}
+
+// doubt notes that an opening may or may not have been carried out.
+func (m *model) doubt(uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.pods[uid]; e != nil && e.assumed != nil {
+		e.assumed.unknown = true
+	}
+}
+
+// doubted are the openings of unknown outcome, inherited ones included.
+func (m *model) doubted() []intent {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []intent
+	for uid, in := range m.inherited {
+		if e := m.pods[uid]; e == nil || e.assumed == nil {
+			out = append(out, in)
+		}
+	}
+	for _, e := range m.pods {
+		if e.assumed != nil && e.assumed.unknown {
+			out = append(out, e.assumed.intent)
+		}
+	}
+	return out
+}
+
+// inherit counts the openings that an earlier leader may have sent as done, until
+// they are settled.
+func (m *model) inherit(batch []intent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, in := range batch {
+		m.inherited[in.UID] = in
+		if e := m.pods[in.UID]; e != nil && e.gated && !e.ended {
+			e.assumed = &assumption{intent: in, unknown: true}
+		}
+	}
+	m.touched()
+}
+
+// settled takes a pod as a touch has shown it: nothing that was sent before can
+// change it any more.
+func (m *model) settled(pod *corev1.Pod) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	uid := string(pod.UID)
+	delete(m.inherited, uid)
+	m.applyLocked(pod)
+	if e := m.pods[uid]; e != nil && e.gated {
+		e.assumed = nil
+	}
+	m.touched()
+}
+
+// beginList makes ready for a list of all pods, endList takes it: pods that it does
+// not have, and that were not seen later than it, are gone.
+func (m *model) beginList() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone = map[string]bool{}
+}
+
+func (m *model) endList(pods map[string]bool, version string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for uid, e := range m.pods {
+		if !pods[uid] && !newer(e.version, version) {
+			delete(m.pods, uid)
+			delete(m.inherited, uid)
+		}
+	}
+	m.gone = nil
+	m.touched()
+}
+
+// project of a pod's namespace; empty when it is not managed.
+func (m *model) managed(e *entry) bool {
+	return m.projects[e.claim.Namespace] != "" && e.claim.Namespace != "kube-system" && e.grade != gradeUnmanaged
+}
+
+// gradeUnmanaged is written on pods that were opened without a charge.
+const gradeUnmanaged quota.Grade = api.ReasonUnmanaged

@@ -41,7 +41,7 @@ func (c *crowd) kubectl(t *testing.T, args ...string) string {
 
 func (c *crowd) dump(t *testing.T) []byte {
 	t.Helper()
-	items := append(c.world.objects(), c.more...)
+	items := append(c.objects(), c.more...)
 	for _, o := range c.pods {
 		items = append(items, o)
 	}

@@ -70,12 +70,17 @@ func (a *app) readQueues(ctx context.Context, from lister) (*queues, error) {
 		load = snapshot.Book().Load
 		q.decide(*snapshot)
 	}
+	q.sortAll(load)
+	return q, ctx.Err()
+}
+
+// sortAll works out the order of all projects' waiting workloads.
+func (q *queues) sortAll(load func(project string) float64) {
 	items := make([]queue.Item, 0, len(q.waiters))
 	for _, w := range q.waiters {
 		items = append(items, w.Item)
 	}
 	q.order = queue.Order(items, q.settings, load)
-	return q, ctx.Err()
 }
 
 func (q *queues) note(ctx context.Context, what string, err error) {
@@ -168,14 +173,17 @@ func (q *queues) decide(s gate.Snapshot) {
 }
 
 // ofProject are the items of one project's queue, in order.
-func (q *queues) ofProject(project string) []queue.Item {
-	var out []queue.Item
+func (q *queues) ofProject(project string) []queue.Item { return q.byProject()[project] }
+
+// byProject are the items of each project's queue, in order.
+func (q *queues) byProject() map[string][]queue.Item {
+	out := map[string][]queue.Item{}
 	for _, w := range q.waiters {
-		if w.Party.Project == project {
-			out = append(out, w.Item)
-		}
+		out[w.Party.Project] = append(out[w.Party.Project], w.Item)
 	}
-	queue.Sort(out)
+	for _, items := range out {
+		queue.Sort(items)
+	}
 	return out
 }
 

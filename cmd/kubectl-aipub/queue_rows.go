@@ -73,10 +73,10 @@ func refOf(w quota.Workload) string {
 func (q *queues) document(project string) *queueDoc {
 	d := newQueueDoc("Pods")
 	d.Notes = q.notes
-	position := map[string]int{}
-	for _, p := range q.projects() {
-		for i, it := range q.ofProject(p) {
-			position[it.Workload.UID+refOf(it.Workload)] = i + 1
+	position := map[quota.Workload]int{}
+	for _, order := range q.byProject() {
+		for i, it := range order {
+			position[it.Workload] = i + 1
 		}
 	}
 	for i, it := range q.order {
@@ -84,7 +84,7 @@ func (q *queues) document(project string) *queueDoc {
 			continue
 		}
 		row := q.row(q.waiters[it.Workload])
-		row.Position = position[it.Workload.UID+refOf(it.Workload)]
+		row.Position = position[it.Workload]
 		if project == "" {
 			row.Turn = i + 1
 		}

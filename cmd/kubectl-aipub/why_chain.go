@@ -125,12 +125,12 @@ var stages = map[string]string{
 func (s *scene) waiting(d *whyDoc) {
 	reason, message, since := s.reason()
 	stage := cmp.Or(stages[reason], stageQueue)
-	switch {
-	case reason == reasonOpensNow:
+	switch reason {
+	case reasonOpensNow:
 		stage = ""
 		d.Summary = "its gate is about to be opened"
 		d.Notes = append(d.Notes, "if it stays so, the controller may be down: kubectl -n aipub-system get pods")
-	case reason == reasonNotSaid:
+	case reasonNotSaid:
 		d.Summary = "it waits, and the controller has not said why"
 		d.Notes = append(d.Notes, "the controller says why within seconds, to the first 200 pods of each queue; if it does not, it may be down: kubectl -n aipub-system get pods")
 	default:

@@ -101,7 +101,7 @@ func TestOnlyWhatStandsAboveYields(t *testing.T) {
 
 func TestWhoAsksIsSpared(t *testing.T) {
 	b := bookOf(quotaOf("all", ofProject("vision"), gpus("1")), quotaOf("each", ofEachUser("vision"), sets("small", 1), lending(0)))
-	charged(t, b, pod("z", "zoe", small(1)), pod("a", "alice", small(2)))
+	charged(t, b, pod("z", "alice", small(1)), pod("a", "alice", small(2)))
 	b.Charge(pod("y", "yan", small(1)), Within)
 	for who, wanted := range map[string]string{"a": "no", "x": "a(borrowed)"} {
 		c := pod("new", "alice", map[string]int64{"medium": 1})

@@ -51,8 +51,8 @@ func newCleanupCommand(c *connection) *cobra.Command {
 	timeout, namespace := 10*time.Minute, defaultOptions().namespace
 	cmd := &cobra.Command{
 		Use:   "cleanup",
-		Short: "Remove webhook configurations and aipub.io/set-… from Node status",
-		Long: "cleanup deletes AIPub's webhook configurations, then takes the aipub.io/set-… names off every Node,\n" +
+		Short: "Remove webhook configurations, scheduling gates and aipub.io/set-… from Node status",
+		Long: "cleanup deletes AIPub's webhook configurations and opens every gate that is still closed, then takes the aipub.io/set-… names off every Node,\n" +
 			"then deletes the leader election's Lease. Run it after the node agents are gone. The kubelet lets go of a name 5 minutes after its plugin stopped.",
 		Example: "  aipub-controller cleanup --timeout 10m",
 		Args:    cobra.NoArgs,

@@ -20,6 +20,7 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	slices   *prometheus.GaugeVec
 	policies *prometheus.GaugeVec
+	gates    *gateMetrics
 }
 
 // newMetrics registers the metrics. expiry is the end of the webhook
@@ -43,6 +44,7 @@ func newMetrics(registry prometheus.Registerer, expiry func() time.Time) *metric
 			Name: "aipub_partitionpolicy_ready",
 			Help: "1 where a PartitionPolicy is in force, else 0, by its reason; only the leader knows.",
 		}, []string{"policy", "reason"}),
+		gates: newGateMetrics(registry),
 	}
 	certificate := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "aipub_webhook_certificate_expiry_timestamp_seconds",

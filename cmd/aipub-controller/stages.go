@@ -4,28 +4,75 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/partitioner/kube"
 	"aipub.io/aipub/quota/admission"
+	quotakube "aipub.io/aipub/quota/kube"
 )
 
-// addStages adds the stages of the flow: admission, then policies to sets.
+// addStages adds the stages of the flow: admission, then the gates that it sets,
+// then policies to sets.
 func addStages(mgr ctrl.Manager, o *options, m *metrics) error {
-	if err := addAdmission(mgr, o, nil, admission.Config{Recorder: m}); err != nil {
+	watch, err := quotakube.NewWatch(mgr.GetConfig(), mgr.GetScheme(), mgr.GetEventRecorder("aipub-controller"))
+	if err != nil {
+		return fmt.Errorf("watch pods and quotas: %w", err)
+	}
+	if err := addAdmission(mgr, o, ledger{watch}, admission.Config{Recorder: m}); err != nil {
 		return err
 	}
-
+	if err := addGates(mgr, o, watch, m); err != nil {
+		return err
+	}
 	return kube.NewController(mgr.GetClient(), kube.Config{
 		Live:    mgr.GetAPIReader(),
 		Events:  mgr.GetEventRecorder("aipub-controller"),
 		Observe: m.observe,
 	}).SetupWithManager(mgr)
+}
+
+// addGates has every replica know what is charged, and the leader open gates.
+func addGates(mgr ctrl.Manager, o *options, watch *quotakube.Watch, m *metrics) error {
+	// The loop waits for each answer, so nothing but the server itself need limit it.
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS = -1
+	direct, err := client.New(config, client.Options{Scheme: mgr.GetScheme()})
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("name this process: %w", err)
+	}
+	if err := mgr.Add(watch); err != nil {
+		return fmt.Errorf("add watch of pods and quotas: %w", err)
+	}
+	leader := quotakube.NewLeader(watch, quotakube.Config{
+		Namespace: o.namespace, Holder: host + "_" + string(uuid.NewUUID()), Client: direct,
+		Events: mgr.GetEventRecorder("aipub-controller"), Observe: m.opened,
+	})
+	if err := mgr.Add(leader); err != nil {
+		return fmt.Errorf("add leader of the gates: %w", err)
+	}
+	synced := func(*http.Request) error {
+		if !watch.Synced() {
+			return errors.New("sync caches: not all pods and quotas are known yet")
+		}
+		return nil
+	}
+	if err := mgr.AddReadyzCheck("quotas", synced); err != nil {
+		return fmt.Errorf("add readiness check quotas: %w", err)
+	}
+	return nil
 }
 
 // addAdmission serves the webhooks. ledger says whether more fits the quotas; nil

@@ -75,6 +75,7 @@ func (d document) guaranteed(typ v1alpha1.WorkloadType) (int64, Refusals) {
 		return d.replicas, nil
 	case v1alpha1.TypeOperation:
 		return d.minimum()
+	case v1alpha1.TypeJob:
 	}
 	return 0, nil
 }

@@ -11,7 +11,7 @@ import (
 // HasMount reports whether a process sees something mounted at dir or below it: a
 // container that was made with the limiter has its slices' folders there.
 func (p *Proc) HasMount(pid int, dir string) (bool, error) {
-	text, err := p.read(pid, "mountinfo")
+	text, err := p.fs.Read(pid, "mountinfo")
 	if err != nil {
 		return false, fmt.Errorf("read mounts of process %d: %w", pid, err)
 	}

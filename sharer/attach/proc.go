@@ -3,20 +3,18 @@
 package attach
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"aipub.io/aipub/sharer/proc"
 )
 
 // Proc reads processes from a /proc, and remembers which belong to containers. It
 // is not safe for concurrent use.
 type Proc struct {
-	root  string
+	fs    proc.FS
 	known map[int]knownProcess
 	scan  int
 }
@@ -31,23 +29,20 @@ type knownProcess struct {
 
 // NewProc reads the host's processes from root; "" means /proc.
 func NewProc(root string) *Proc {
-	if root == "" {
-		root = "/proc"
+	fs := proc.FS(root)
+	if fs == "" {
+		fs = proc.Host
 	}
-	return &Proc{root: root, known: map[int]knownProcess{}}
+	return &Proc{fs: fs, known: map[int]knownProcess{}}
 }
 
 // Process finds out which process a PID is now, and in which container.
 func (p *Proc) Process(pid int) (ProcessID, Container, error) {
-	stat, err := p.read(pid, "stat")
+	start, err := p.fs.StartTime(pid)
 	if err != nil {
-		return ProcessID{}, Container{}, fmt.Errorf("read process %d: %w", pid, err)
+		return ProcessID{}, Container{}, err
 	}
-	start, err := startTime(stat)
-	if err != nil {
-		return ProcessID{}, Container{}, fmt.Errorf("read process %d: %w", pid, err)
-	}
-	cgroup, err := p.read(pid, "cgroup")
+	cgroup, err := p.fs.Read(pid, "cgroup")
 	if err != nil {
 		return ProcessID{}, Container{}, fmt.Errorf("read process %d: %w", pid, err)
 	}
@@ -72,7 +67,7 @@ type User struct {
 // looked at again a few times, since a runtime moves it, and then at every tenth
 // scan, since its PID may be used again.
 func (p *Proc) Users(interest func(Container) bool) ([]User, error) {
-	pids, err := p.pids()
+	pids, err := p.fs.PIDs()
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +117,12 @@ func (p *Proc) know(pid int) (knownProcess, bool) {
 
 // devices lists the NVIDIA device files that a process has open.
 func (p *Proc) devices(pid int) (minors []int, uvm bool) {
-	dir := filepath.Join(p.root, strconv.Itoa(pid), "fd")
-	fds, err := names(dir)
+	files, err := p.fs.OpenFiles(pid)
 	if err != nil {
 		return nil, false
 	}
-	for _, fd := range fds {
-		target, err := os.Readlink(filepath.Join(dir, fd))
-		if err != nil {
-			continue
-		}
-		name, ok := strings.CutPrefix(target, "/dev/nvidia")
+	for _, file := range files {
+		name, ok := strings.CutPrefix(file, "/dev/nvidia")
 		if !ok {
 			continue
 		}
@@ -144,44 +134,4 @@ func (p *Proc) devices(pid int) (minors []int, uvm bool) {
 	}
 	slices.Sort(minors)
 	return minors, uvm
-}
-
-func (p *Proc) pids() ([]int, error) {
-	entries, err := names(p.root)
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	var pids []int
-	for _, name := range entries {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	slices.Sort(pids)
-	return pids, nil
-}
-
-func names(dir string) ([]string, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	found, err := f.Readdirnames(-1)
-	return found, errors.Join(err, f.Close())
-}
-
-func (p *Proc) read(pid int, file string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(p.root, strconv.Itoa(pid), file))
-}
-
-// startTime is field 22 of /proc/PID/stat. Field 2, the command's name, stands in
-// parentheses and may have any characters. proc(5).
-func startTime(stat []byte) (uint64, error) {
-	end := bytes.LastIndexByte(stat, ')')
-	fields := bytes.Fields(stat[end+1:])
-	const index = 22 - 3 // the first field after the name is number 3
-	if end < 0 || len(fields) <= index {
-		return 0, errors.New("parse stat: too short")
-	}
-	return strconv.ParseUint(string(fields[index]), 10, 64)
 }

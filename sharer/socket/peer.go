@@ -7,19 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"aipub.io/aipub/sharer/proc"
 )
 
 // procFS reads processes from the host's /proc, or from a tree like it.
-type procFS string
+type procFS struct{ proc.FS }
 
 // self is what /proc says a process is in its own PID namespace: what its
 // library writes into its slot.
 func (fs procFS) self(pid int) (identity, error) {
-	status, err := fs.read(pid, "status")
+	status, err := fs.Read(pid, "status")
 	if err != nil {
 		return identity{}, err
 	}
@@ -27,38 +28,11 @@ func (fs procFS) self(pid int) (identity, error) {
 	if err != nil {
 		return identity{}, fmt.Errorf("read process %d: %w", pid, err)
 	}
-	stat, err := fs.read(pid, "stat")
+	start, err := fs.StartTime(pid)
 	if err != nil {
 		return identity{}, err
 	}
-	start, err := startTime(stat)
-	if err != nil {
-		return identity{}, fmt.Errorf("read process %d: %w", pid, err)
-	}
 	return identity{owner, start}, nil
-}
-
-func (fs procFS) read(pid int, file string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(string(fs), strconv.Itoa(pid), file))
-}
-
-// pids lists all processes.
-func (fs procFS) pids() ([]int, error) {
-	dir, err := os.Open(string(fs))
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	names, err := dir.Readdirnames(-1)
-	if err = errors.Join(err, dir.Close()); err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	var pids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
 }
 
 // innermostPID is the last number of NSpid in /proc/PID/status: the PID in the
@@ -76,21 +50,9 @@ func innermostPID(status []byte) (uint64, error) {
 	return strconv.ParseUint(string(fields[len(fields)-1]), 10, 64)
 }
 
-// startTime is field 22 of /proc/PID/stat. Field 2, the command's name, stands
-// in parentheses and may have any characters, parentheses too. proc(5).
-func startTime(stat []byte) (uint64, error) {
-	end := bytes.LastIndexByte(stat, ')')
-	fields := bytes.Fields(stat[end+1:])
-	const index = 22 - 3 // the first field after the name is number 3
-	if end < 0 || len(fields) <= index {
-		return 0, errors.New("parse stat: too short")
-	}
-	return strconv.ParseUint(string(fields[index]), 10, 64)
-}
-
 // mapped reports whether a process has the file mapped.
 func (fs procFS) mapped(pid int, file fileID) (bool, error) {
-	maps, err := fs.read(pid, "maps")
+	maps, err := fs.Read(pid, "maps")
 	if err != nil {
 		return false, err
 	}

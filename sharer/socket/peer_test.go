@@ -6,10 +6,12 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"aipub.io/aipub/sharer/proc"
 )
 
 func TestSelf(t *testing.T) {
-	id, err := procFS("/proc").self(os.Getpid())
+	id, err := procFS{proc.Host}.self(os.Getpid())
 	if err != nil || id.owner != uint64(os.Getpid()) || id.start == 0 {
 		t.Errorf("this process is %+v, %v; want PID %d", id, err, os.Getpid())
 	}
@@ -26,21 +28,6 @@ func TestInnermostPID(t *testing.T) {
 	} {
 		if got, err := innermostPID([]byte(status)); got != want || (err == nil) != (want != 0) {
 			t.Errorf("%q: %d, %v; want %d", status, got, err, want)
-		}
-	}
-}
-
-func TestStartTime(t *testing.T) {
-	const tail = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21\n"
-	for stat, want := range map[string]uint64{
-		"1 (sh)" + tail:            4242,
-		"1 (a) S 1 2 (b c)" + tail: 4242,
-		"1 (sh) S 1 2":             0,
-		"":                         0,
-		"no parenthesis":           0,
-	} {
-		if got, err := startTime([]byte(stat)); got != want || (err == nil) != (want != 0) {
-			t.Errorf("%q: %d, %v; want %d", stat, got, err, want)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (s *Server) strangers() []stranger {
 // The last tells containers apart, and processes that have called exec since.
 // complete is false when a process could not be looked at: then nobody is dead.
 func (s *Server) search(strangers []stranger) (found map[stranger]peer, complete bool) {
-	pids, err := s.proc.pids()
+	pids, err := s.proc.PIDs()
 	if err != nil {
 		s.complain(&s.blind, "cannot look for processes", "err", err)
 		return nil, false

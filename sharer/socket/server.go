@@ -14,6 +14,7 @@ import (
 
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/sharer"
+	"aipub.io/aipub/sharer/proc"
 )
 
 // Config is what a Server needs to know. Zero values mean the defaults.
@@ -52,7 +53,7 @@ func (c Config) withDefaults() Config {
 		c.Root = "/run/aipub"
 	}
 	if c.Proc == "" {
-		c.Proc = "/proc"
+		c.Proc = string(proc.Host)
 	}
 	if c.Now == nil {
 		c.Now = MonotonicNow
@@ -106,7 +107,7 @@ func New(c Config) (*Server, error) {
 	}
 	return &Server{
 		config:  c,
-		proc:    procFS(c.Proc),
+		proc:    procFS{proc.FS(c.Proc)},
 		poll:    poll,
 		arbiter: sharer.New(c.Arbiter),
 		slices:  map[gpu.SliceID]*slice{},

@@ -38,8 +38,9 @@ var rows = map[string]row{
 	"sharer/wire":          {floor: 1},
 	"sharer/memory":        {floor: 1, imports: []string{"gpu", "sharer"}},
 	"sharer/checkpoint":    {floor: 1},
-	"sharer/socket":        {floor: 1, imports: []string{"gpu", "sharer", "sharer/wire"}},
-	"sharer/attach":        {floor: 1, imports: []string{"gpu", "sharer"}},
+	"sharer/proc":          {floor: 1},
+	"sharer/socket":        {floor: 1, imports: []string{"gpu", "sharer", "sharer/wire", "sharer/proc"}},
+	"sharer/attach":        {floor: 1, imports: []string{"gpu", "sharer", "sharer/proc"}},
 	"sharer/fence":         {floor: 1},
 
 	"quota":                {floor: 2, imports: []string{"gpu", "api/v1alpha1"}},

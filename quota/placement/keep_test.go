@@ -89,7 +89,7 @@ func (l *line) numbered(a Ask) Ask {
 }
 
 func TestKeepLetsALargeOneInAndWithoutItStarves(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(8) {
 		start := func() *line {
 			l := &line{t: t, r: rand.New(rand.NewPCG(seed, 8)), nodes: []Node{makeNode("a", mixed(2)), makeNode("b", mixed(2))}, seats: map[string]Seat{}}
 			l.small = func() Ask { return l.numbered(makeAsk(t, "s", "small")) }
@@ -115,7 +115,7 @@ func TestKeepLetsALargeOneInAndWithoutItStarves(t *testing.T) {
 // The same on nodes of all kinds, whatever the head asks for.
 func TestKeepLetsAnyHeadIn(t *testing.T) {
 	tried := 0
-	for seed := range uint64(120) {
+	for seed := range uint64(80) {
 		l := &line{t: t, r: rand.New(rand.NewPCG(seed, 9)), seats: map[string]Seat{}}
 		l.nodes = randomNodes(l.r)
 		for _, n := range l.nodes {

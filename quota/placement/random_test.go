@@ -96,7 +96,7 @@ func heldOn(n Node, seats map[string]Seat) map[gpu.SliceID]bool {
 // as free finds one.
 func TestNeverOverCommittedAndNeverBlind(t *testing.T) {
 	placed, refused := 0, 0
-	for seed := range uint64(400) {
+	for seed := range uint64(250) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		nodes := randomNodes(r)
 		var sets []string
@@ -151,7 +151,7 @@ func TestNeverOverCommittedAndNeverBlind(t *testing.T) {
 // not, the agent shows too few.
 func TestPlaceAgreesWithThePartitionersFit(t *testing.T) {
 	both := [2]int{}
-	for seed := range uint64(400) {
+	for seed := range uint64(250) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		n := randomNodes(r)[0]
 		clear(n.Down) // the partitioner knows no health

@@ -172,3 +172,15 @@ func TestDefaultKeysSortByTimeThenUID(t *testing.T) {
 		}
 	}
 }
+
+// FuzzStart holds the number that orders keys quickly against the order of strings.
+func FuzzStart(f *testing.F) {
+	for _, s := range [][2]string{{"", "-"}, {"9z", "A"}, {"A", "a"}, {"AZ", "Ba"}, {",", "-"}, {"zz", "{"}, {"0123456789ab", "0123456789abc"}, {"a\xff", "b"}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if a < b && start(a) > start(b) {
+			t.Errorf("%q sorts before %q, but starts with %d and %d", a, b, start(a), start(b))
+		}
+	})
+}

@@ -33,37 +33,45 @@ func (it Item) Key() string {
 
 // Compare orders the items of one project: the promoted first, by their keys, then
 // the others by theirs. It is total; what has the same key is ordered by UID.
-func Compare(a, b Item) int {
-	return entry{item: &a, key: a.Key()}.compare(entry{item: &b, key: b.Key()})
-}
+func Compare(a, b Item) int { return newEntry(&a).compare(newEntry(&b)) }
 
 // Sort puts the items of one project in order.
 func Sort(items []Item) {
-	sorted := entries(slices.Clone(items))
+	copies := slices.Clone(items)
+	sorted := make([]entry, len(copies))
+	for i := range copies {
+		sorted[i] = newEntry(&copies[i])
+	}
+	slices.SortFunc(sorted, entry.compare)
 	for i, e := range sorted {
 		items[i] = *e.item
 	}
 }
 
-// entry is an item with its key at hand.
+// entry is an item with what orders it at hand: 50,000 of them are compared about a
+// million times.
 type entry struct {
-	item *Item
-	key  string
+	start    uint64 // of the key
+	key      string
+	promoted string
+	item     *Item
 }
 
-// entries are the items in the order of Compare.
-func entries(items []Item) []entry {
-	out := make([]entry, len(items))
-	for i := range items {
-		out[i] = entry{item: &items[i], key: items[i].Key()}
-	}
-	slices.SortFunc(out, entry.compare)
-	return out
+func newEntry(it *Item) entry {
+	key := it.Key()
+	return entry{start: start(key), key: key, promoted: it.Promoted, item: it}
 }
 
 func (e entry) compare(other entry) int {
 	if c := e.comparePromoted(other); c != 0 {
 		return c
+	}
+	return e.compareKeys(other)
+}
+
+func (e entry) compareKeys(other entry) int {
+	if e.start != other.start {
+		return cmp.Compare(e.start, other.start)
 	}
 	if c := strings.Compare(e.key, other.key); c != 0 {
 		return c
@@ -74,16 +82,15 @@ func (e entry) compare(other entry) int {
 // comparePromoted is 0 between items that are both not promoted, or by the same
 // key.
 func (e entry) comparePromoted(other entry) int {
-	a, b := e.item.Promoted, other.item.Promoted
 	switch {
-	case a == b:
+	case e.promoted == other.promoted:
 		return 0
-	case b == "":
+	case other.promoted == "":
 		return -1
-	case a == "":
+	case e.promoted == "":
 		return 1
 	}
-	return strings.Compare(a, b)
+	return strings.Compare(e.promoted, other.promoted)
 }
 
 // defaultPatience is that of spec.patienceSeconds in the API.

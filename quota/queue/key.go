@@ -73,15 +73,53 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// digit is the place of a character in the alphabet, or -1.
-func digit(c byte) int {
-	switch {
-	case c == lowest:
-		return 0
-	case '0' <= c && c <= '9':
-		return int(c-'0') + 1
-	case 'a' <= c && c <= 'z':
-		return int(c-'a') + 11
+// places are the places of all bytes in the alphabet, from 1; 0: not in it.
+var places = func() (t [256]uint8) {
+	for i := range len(Alphabet) {
+		t[Alphabet[i]] = uint8(i + 1)
 	}
-	return -1
+	return t
+}()
+
+// digit is the place of a character in the alphabet, from 0, or -1.
+func digit(c byte) int { return int(places[c]) - 1 }
+
+// startDigits is how many characters of a key fit into a number: base^12 < 2^63.
+const startDigits = 12
+
+// start is a number that orders keys by their first characters: where it differs,
+// the keys sort like it. It holds for any strings, as somebody may have written one
+// that is no key: what follows a character that keys do not have counts as highest
+// or lowest, whichever side of the alphabet's next lower character it is on.
+func start(key string) uint64 {
+	var n uint64
+	fill := 0
+	for i := range startDigits {
+		d := fill
+		if i < len(key) && fill == 0 {
+			if d = digit(key[i]); d < 0 {
+				if d = lower(key[i]); d < 0 {
+					key, d = key[:i], 0
+				} else {
+					fill = base - 1
+				}
+			}
+		}
+		n = n*uint64(base) + uint64(d)
+	}
+	return n
+}
+
+// lower is the place of the highest character of the alphabet below another one, or
+// -1.
+func lower(c byte) int {
+	switch {
+	case c < lowest:
+		return -1
+	case c < '0':
+		return 0
+	case c < 'a':
+		return digit('9')
+	}
+	return base - 1
 }

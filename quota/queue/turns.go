@@ -33,10 +33,11 @@ func NewTurns(items []Item, settings func(project string) Settings, load func(pr
 			t.lines[project] = l
 			t.heap = append(t.heap, l)
 		}
-		l.left = append(l.left, entry{item: &items[i], key: items[i].Key()})
+		l.left = append(l.left, newEntry(&items[i]))
 	}
 	for _, l := range t.heap {
 		slices.SortFunc(l.left, entry.compare)
+		l.head = l.left[0]
 	}
 	heap.Init(&t.heap)
 	return t
@@ -64,6 +65,7 @@ func (t *Turns) Next() (Item, bool) {
 	if len(l.left) == 0 {
 		heap.Pop(&t.heap)
 	} else {
+		l.head = l.left[0]
 		heap.Fix(&t.heap, 0)
 	}
 	return it, true
@@ -110,6 +112,7 @@ func Order(items []Item, settings func(project string) Settings, load func(proje
 type line struct {
 	project  string
 	left     []entry // in order
+	head     entry   // the first of them, at hand for the heap
 	priority int32
 	load     float64
 	asked    int // in which round the load was asked for
@@ -124,19 +127,22 @@ func (h lines) Len() int { return len(h) }
 
 // Less implements heap.Interface.
 func (h lines) Less(i, j int) bool {
-	a, b := h[i].left[0], h[j].left[0]
-	if c := a.comparePromoted(b); c != 0 {
+	a, b := h[i], h[j]
+	if c := a.head.comparePromoted(b.head); c != 0 {
 		return c < 0
 	}
-	if a.item.Promoted == "" {
-		if c := cmp.Or(cmp.Compare(h[j].priority, h[i].priority), cmp.Compare(h[i].load, h[j].load)); c != 0 {
+	if a.head.promoted == "" {
+		if a.priority != b.priority {
+			return a.priority > b.priority
+		}
+		if c := cmp.Compare(a.load, b.load); c != 0 {
 			return c < 0
 		}
 	}
-	if c := a.compare(b); c != 0 {
+	if c := a.head.compareKeys(b.head); c != 0 {
 		return c < 0
 	}
-	return h[i].project < h[j].project
+	return a.project < b.project
 }
 
 // Swap implements heap.Interface.

@@ -123,7 +123,7 @@ func (c *cluster) install(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := newManager(c.config, o, log)
+	mgr, err := newManager(c.asController(), o, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +145,16 @@ func (c *cluster) install(t *testing.T) {
 	eventually(t, "readiness", func() error { return c.checkReady() })
 }
 
+// asController connects as the chart's ServiceAccount, with its rights and no more.
+func (c *cluster) asController() *rest.Config {
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:aipub-system:aipub-controller",
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:aipub-system", "system:authenticated"},
+	}
+	return config
+}
+
 func (c *cluster) checkReady() error {
 	response, err := http.Get("http://" + c.readyz + "/readyz?verbose")
 	if err != nil {
@@ -160,7 +170,7 @@ func (c *cluster) checkReady() error {
 }
 
 // chartObjects are what the chart puts before and beside the API server: webhook
-// configurations and policies, but those of node agents.
+// configurations, policies but those of node agents, and the controller's rights.
 func chartObjects(t *testing.T, o *options, flags ...string) []client.Object {
 	t.Helper()
 	args := append([]string{"template", "aipub", "../../charts/aipub", "--namespace", o.namespace}, flags...)
@@ -182,13 +192,14 @@ func chartObjects(t *testing.T, o *options, flags ...string) []client.Object {
 		if err != nil {
 			t.Fatalf("read the chart: %v", err)
 		}
-		ours := strings.HasSuffix(object.GetKind(), "WebhookConfiguration") || strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
-		if ours && !strings.HasPrefix(object.GetName(), "aipub-node") {
+		before := strings.HasSuffix(object.GetKind(), "WebhookConfiguration") || strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
+		rights := object.GroupVersionKind().Group == "rbac.authorization.k8s.io" && object.GetName() == "aipub-controller"
+		if rights || (before && !strings.HasPrefix(object.GetName(), "aipub-node")) {
 			objects = append(objects, &object)
 		}
 	}
-	if len(objects) < 4 {
-		t.Fatalf("the chart has %d webhook configurations and policies", len(objects))
+	if len(objects) < 8 {
+		t.Fatalf("the chart has %d webhook configurations, policies and roles", len(objects))
 	}
 	return objects
 }

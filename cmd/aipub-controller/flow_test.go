@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -229,7 +230,11 @@ func testPolicyRefusals(t *testing.T, c *cluster) {
 	})
 }
 
+// The chart gives no right to create Secrets, since it makes this one; who deletes
+// it and wants the controller to make it anew has to.
 func testLostCertificate(t *testing.T, c *cluster) {
+	c.grant(t, "secret-maker", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
+		user("system:serviceaccount:aipub-system:aipub-controller"))
 	key := metav1.ObjectMeta{Namespace: "aipub-system", Name: "aipub-webhook-cert"}
 	if err := c.Delete(t.Context(), &corev1.Secret{ObjectMeta: key}); err != nil {
 		t.Fatal(err)

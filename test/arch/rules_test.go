@@ -44,11 +44,12 @@ var rows = map[string]row{
 	"sharer/fence":         {floor: 1},
 
 	"quota":                {floor: 2, imports: []string{"gpu", "api/v1alpha1"}},
+	"quota/storage":        {floor: 2, imports: []string{"api/v1alpha1"}},
 	"quota/placement":      {floor: 2, imports: []string{"gpu", "gpu/choice", "api/v1alpha1", "partitioner"}},
-	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner", "quota"}, guarded: []string{"controller-runtime"}},
+	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner", "quota", "quota/storage"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},
 	"quota/queue":          {floor: 2, imports: []string{"api/v1alpha1", "quota"}},
-	"quota/kube":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/placement"}, guarded: []string{"controller-runtime"}},
+	"quota/kube":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/placement", "quota/storage"}, guarded: []string{"controller-runtime"}},
 	"quota/gate":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/queue", "quota/placement"}},
 
 	"cmd/aipub-cdi-hook":   {floor: 9, imports: []string{"*"}},

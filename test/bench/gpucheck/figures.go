@@ -8,16 +8,6 @@ import (
 	"time"
 )
 
-// sum adds up the GPU time of windows that ended after a moment.
-func sum(lines []line, after time.Time) (gpu time.Duration) {
-	for _, l := range lines {
-		if l.heard.After(after) {
-			gpu += l.gpu
-		}
-	}
-	return gpu
-}
-
 // series is the GPU time of consecutive windows of one second, from a moment on.
 func series(lines []line, from time.Time, seconds int) []time.Duration {
 	out := make([]time.Duration, seconds)
@@ -28,6 +18,15 @@ func series(lines []line, from time.Time, seconds int) []time.Duration {
 		}
 	}
 	return out
+}
+
+// portion is the part of the GPU's time in windows of one second, 0 to 1.
+func portion(windows []time.Duration) float64 {
+	var busy time.Duration
+	for _, w := range windows {
+		busy += w
+	}
+	return busy.Seconds() / float64(len(windows))
 }
 
 // shareErrors compares the first of two series with its target in percent of

@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 )
 
 // measureHarvest compares what a tenant of 20 percent does while the other one
 // rests with what it does alone and without the limiter.
 func measureHarvest(ctx context.Context, m *machine) error {
 	args := []string{"--kernel-us", "500", "--burst", "8", "--window-ms", "100"}
-	native, err := m.rate(ctx, "", args)
+	seconds := m.setup.seconds()
+	native, err := m.rate(ctx, "", seconds, args)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func measureHarvest(ctx context.Context, m *machine) error {
 	if err := rests.signal(syscall.SIGUSR1); err != nil {
 		return err
 	}
-	lent, err := m.rate(ctx, "b", args)
+	lent, err := m.rate(ctx, "b", seconds, args)
 	if err != nil {
 		return err
 	}
@@ -40,26 +40,4 @@ func measureHarvest(ctx context.Context, m *machine) error {
 	m.print("sharer.real_harvest_percent", 100*lent/native, "%")
 	m.print("sharer.real_overhead_percent", 100*(1-lent/native), "%")
 	return nil
-}
-
-// rate is the GPU time of a tenant per second.
-func (m *machine) rate(ctx context.Context, slice string, args []string) (float64, error) {
-	t, err := m.start(ctx, slice, args...)
-	if err != nil {
-		return 0, err
-	}
-	if err := t.ready(ctx); err != nil {
-		_ = t.end()
-		return 0, err
-	}
-	err = wait(ctx, 500*time.Millisecond)
-	from := time.Now()
-	if err == nil {
-		err = wait(ctx, m.setup.measure)
-	}
-	took := time.Since(from)
-	if ended := t.end(); err == nil {
-		err = ended
-	}
-	return sum(t.windows(), from).Seconds() / took.Seconds(), err
 }

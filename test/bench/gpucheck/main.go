@@ -54,7 +54,7 @@ type check struct {
 }
 
 var checks = []check{
-	{"share", []string{"sharer.real_share_error_1s", "sharer.real_share_error_10s", "sharer.real_share_of_target"}, measureShares},
+	{"share", shareFigures(), measureShares},
 	{"torch", []string{"sharer.real_torch_share_error_1s"}, measureTorch},
 	{"reclaim", []string{"sharer.real_reclaim_p50_ms", "sharer.real_reclaim_p99_ms"}, measureReclaim},
 	{"harvest", []string{"sharer.real_harvest_percent", "sharer.real_overhead_percent"}, measureHarvest},
@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&s.tenant, "tenant", "", "tenant, the program of test/gpusim")
 	f.StringVar(&s.nvml, "nvml-library", "", "libnvidia-ml.so.1; default: by the dynamic loader")
 	f.IntVar(&s.gpu, "gpu", 0, "index of the GPU to use; nothing else should run on it")
-	f.DurationVar(&s.measure, "measure", 20*time.Second, "how long each share is measured, at least 10s")
+	f.DurationVar(&s.measure, "measure", 20*time.Second, "how long each share is measured, in whole seconds; sharer.real_share_error_10s takes 10s or more")
 	f.IntVar(&s.wakes, "wakes", 300, "how many times an owner wakes up, for the reclaim figures")
 	f.StringVar(&s.torch, "torch", "test/bench/gpucheck/torch_tenant.py", "the PyTorch program; used where python3 has torch")
 	f.StringVar(&s.plot, "plot", "", "file for the record of two tenants, of which one pauses (SVG); without it no such run")
@@ -83,8 +83,8 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %q: %w; `make gpu-checks` builds it", flag, value, err)
 		}
 	}
-	if s.measure < 10*time.Second {
-		return fmt.Errorf("--measure: %s is less than 10s, one window of the figures", s.measure)
+	if s.measure < time.Second {
+		return fmt.Errorf("--measure: %s is less than 1s, the shortest window of the figures", s.measure)
 	}
 	m, err := newMachine(ctx, s)
 	if err != nil {
@@ -118,9 +118,24 @@ func (s setup) wants(figure string) bool {
 	})
 }
 
-// print writes a figure, if it was asked for.
+// seconds are how long a share is measured: whole windows of 10 s, or whole
+// seconds where it is shorter.
+func (s setup) seconds() int {
+	n := int(s.measure / time.Second)
+	if n < 10 {
+		return n
+	}
+	return n / 10 * 10
+}
+
+// prints reports whether a figure was asked for, or one that it stands beside.
+func (s setup) prints(figure string) bool {
+	return s.wants(figure) || slices.ContainsFunc(standsBeside(figure), s.wants)
+}
+
+// print writes a figure, if it is to be.
 func (m *machine) print(name string, value float64, unit string) {
-	if !m.setup.wants(name) {
+	if !m.setup.prints(name) {
 		return
 	}
 	kind := ""

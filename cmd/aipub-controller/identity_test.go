@@ -46,6 +46,7 @@ func TestIdentity(t *testing.T) {
 		{"gates are opened by one", testGates},
 		{"the order is changed by who may", testRanks},
 		{"workloads that ask at once are judged", testJudged},
+		{"over quota, a Workspace is refused and a Job waits", testRefusedAtOnce},
 		{"a CronJob outlives its author's rights", testCronJob},
 		{"a namespace moves to another project", testMovedNamespace},
 		{"what is not managed is not touched", testUnmanaged},

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -198,4 +199,32 @@ func testJudged(t *testing.T, c *cluster) {
 	}
 	c.reread(t, notebook)
 	requireNotes(t, notebook, charged("alice"))
+}
+
+// Over quota, a Workspace is refused at once, whoever asks for more of it; a Job
+// waits.
+func testRefusedAtOnce(t *testing.T, c *cluster) {
+	quota := convert[v1alpha1.ResourceSetQuota](t, "metadata: {name: alice}\nspec: {scope: {user: alice}, limits: {sets: {large: 0}}}")
+	c.mustCreate(t, quota)
+	workspace := func() *appsv1.Deployment { return note(deployment("over"), v1alpha1.TypeAnnotation, "Workspace") }
+	eventually(t, "the quota is known", func() error {
+		if err := c.as(t, "alice").Create(t.Context(), workspace(), client.DryRunAll); err == nil {
+			return errors.New("accepted")
+		}
+		return nil
+	})
+	c.refuse(t, "alice", workspace(), "alice", "large")
+	c.refuse(t, "alice", note(setPod("team", "over", "large=1"), v1alpha1.TypeAnnotation, "Workspace"), "alice", "large")
+	c.refuse(t, "alice", deployment("over"), "alice", "large") // the minimum of an Operation
+	notebook := deployment("notebook")
+	c.reread(t, notebook)
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "notebook"}, Spec: autoscalingv1.ScaleSpec{Replicas: *notebook.Spec.Replicas + 1}}
+	requireRefused(t, c.as(t, "bob").SubResource("scale").Update(t.Context(), notebook, client.WithSubResourceBody(scale)), "alice", "large")
+	requireRefused(t, c.merge(t, "bob", notebook, fmt.Sprintf(`{"spec":{"replicas":%d}}`, *notebook.Spec.Replicas+1)), "alice", "large")
+
+	c.create(t, "alice", setPod("team", "waits", "large=1"))
+	c.create(t, "bob", workspace())
+	if err := c.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -179,8 +179,24 @@ func TestKeepChoosesWhereFewestAreInTheWay(t *testing.T) {
 		t.Errorf("three medium ones: %s", got)
 	}
 
+	// Whatever the order of names.
+	first, last := one(), three()
+	first.Name, last.Name = "a", "b"
+	r = NewRoom([]Node{first, last})
+	if !r.Keep([]Ask{large}) || place(r, "medium") != api.ReasonKeptForEarlier || place(r, "small") != "b" {
+		t.Error("room is kept on node b, where three are in the way, not on node a with one")
+	}
+
+	// And of GPUs.
+	gpus := hold(makeNode("n", mixed(2)), kit.ID(0, "small", 0), kit.ID(1, "small", 0), kit.ID(1, "small", 1), kit.ID(1, "small", 2))
+	r = NewRoom([]Node{gpus})
+	if !r.Keep([]Ask{large}) || place(r, "medium") != api.ReasonKeptForEarlier || place(r, "small") != "n" {
+		t.Error("room is kept on the GPU with three in the way, not on that with one")
+	}
+
 	// A second head gets the other node, a third could not have any.
-	if !r.Keep([]Ask{makeAsk(t, "second", "large")}) || place(r, "small") != api.ReasonKeptForEarlier {
+	r = NewRoom([]Node{three(), one()})
+	if !r.Keep([]Ask{large}) || !r.Keep([]Ask{makeAsk(t, "second", "large")}) || place(r, "small") != api.ReasonKeptForEarlier {
 		t.Error("nothing is kept for a second one on node a")
 	}
 	if r.Keep([]Ask{makeAsk(t, "third", "large")}) {
@@ -197,6 +213,20 @@ func TestKeepChoosesWhereFewestAreInTheWay(t *testing.T) {
 	down.Down[kit.ID(0, "large", 0)] = true
 	if NewRoom([]Node{down}).Keep([]Ask{large}) {
 		t.Error("an unhealthy slice is kept")
+	}
+}
+
+// Instances are kept themselves, not only the amount that they take: there is no
+// other of their kind.
+func TestKeepHoldsTheSlicesThemselves(t *testing.T) {
+	n := makeNode("n", kit.MakeLayout(1).MIG("mig", 3).Obj())
+	n.Held[kit.ID(0, "mig", 0)] = "others/pod"
+	r := NewRoom([]Node{n})
+	if !r.Keep([]Ask{makeAsk(t, "head", "mig=3")}) {
+		t.Fatal("nothing was kept")
+	}
+	if _, why := r.Place(makeAsk(t, "p", "mig")); why == nil || why.Reason != api.ReasonKeptForEarlier {
+		t.Errorf("one of three instances that are kept: %v, want %s", why, api.ReasonKeptForEarlier)
 	}
 }
 

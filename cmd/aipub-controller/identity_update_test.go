@@ -69,6 +69,19 @@ func testStampsStay(t *testing.T, c *cluster) {
 		requireGated(t, pod)
 	})
 	requireRefused(t, c.merge(t, "alice", pod, `{"metadata":{"labels":{"aipub.io/set":"cpu"}}}`), "metadata.labels[aipub.io/set]", `"cpu" instead of "large"`)
+	t.Run("through the pod's subresources", func(t *testing.T) {
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"aipub.io/user":"bob"},"labels":{"aipub.io/set":"cpu"}}}`))
+		for _, subresource := range []string{"status", "resize", "ephemeralcontainers"} {
+			// Some leave metadata alone; either way it stays.
+			err := c.as(t, "bob").SubResource(subresource).Patch(t.Context(), pod.DeepCopy(), patch)
+			if err != nil {
+				requireRefused(t, err, "instead of")
+			}
+			c.reread(t, pod)
+			requireNotes(t, pod, charged("alice"))
+			requireGated(t, pod)
+		}
+	})
 	t.Run("an assigner hands it over", func(t *testing.T) {
 		if err := c.merge(t, "lead", web, `{"metadata":{"annotations":{"aipub.io/user":"bob"}}}`); err != nil {
 			t.Fatal(err)

@@ -81,7 +81,7 @@ func (i *Identity) facts(ctx context.Context, req admission.Request, d document)
 		return f, unavailable(err)
 	}
 	if f.Trusted {
-		if f.Owner, err = i.of(ctx, req.Namespace, &d.meta); err == nil && f.Owner == nil && d.kind == claimKind {
+		if f.Owner, err = i.of(ctx, req.Namespace, &d.meta); err == nil && f.Owner == nil && d.kind == claimKind && makesClaims(who) {
 			f.Owner, err = i.ofClaim(ctx, req.Namespace, &d.meta)
 		}
 		if err != nil {
@@ -128,8 +128,12 @@ func (i *Identity) account(ctx context.Context, who authenticationv1.UserInfo, n
 	if !a.Local {
 		return a, nil
 	}
+	readers := []client.Reader{i.cached, i.live}
+	if who.UID == "" { // nothing would tell an account from an earlier one of its name
+		readers = readers[1:]
+	}
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: serviceAccountKind.Kind}
-	for _, reader := range []client.Reader{i.cached, i.live} {
+	for _, reader := range readers {
 		found := partial(gvk)
 		err := reader.Get(ctx, types.NamespacedName{Namespace: home, Name: name}, found)
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -262,10 +262,11 @@ func TestClaimsOfAStatefulSet(t *testing.T) {
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data-disk"}}}
 	hook := Stamper(identityOf(t, set), Config{})
 	for name, tc := range map[string]struct{ user, name, app, want string }{
-		"by its controller":  {controllerUser + "statefulset-controller", "data-disk-db-main-12", "db", "alice"},
-		"other labels":       {controllerUser + "statefulset-controller", "data-disk-db-main-12", "x", ""},
-		"no such template":   {controllerUser + "statefulset-controller", "data-db-main-12", "db", ""},
-		"by a person's hand": {"bob", "data-disk-db-main-12", "db", "bob"},
+		"by its controller":     {controllerUser + "statefulset-controller", "data-disk-db-main-12", "db", "alice"},
+		"other labels":          {controllerUser + "statefulset-controller", "data-disk-db-main-12", "x", ""},
+		"no such template":      {controllerUser + "statefulset-controller", "data-db-main-12", "db", ""},
+		"by another controller": {controllerUser + "ephemeral-volume-controller", "data-disk-db-main-12", "db", ""},
+		"by a person's hand":    {"bob", "data-disk-db-main-12", "db", "bob"},
 	} {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: tc.name, Namespace: "team", Labels: map[string]string{"app": tc.app}}}
 		got, refusal := review(t, hook, tc.user, "/PersistentVolumeClaim", claim)

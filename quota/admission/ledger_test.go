@@ -17,10 +17,10 @@ import (
 	"aipub.io/aipub/quota"
 )
 
-// full refuses everything and remembers what it was asked.
-type full struct{ asks []Ask }
+// fullLedger refuses everything and remembers what it was asked.
+type fullLedger struct{ asks []Ask }
 
-func (f *full) Fits(_ context.Context, ask Ask) Refusals {
+func (f *fullLedger) Fits(_ context.Context, ask Ask) Refusals {
 	f.asks = append(f.asks, ask)
 	return Refusals{{Reason: "UserQuotaReached", Field: "spec", Detail: "no more"}}
 }
@@ -58,7 +58,7 @@ func TestWhatTheLedgerIsAsked(t *testing.T) {
 		"more than there can be":           {now: deploymentOf("Operation", 5, "99999999999999999999"), refused: "give a whole number from 0 to 1000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := &full{}
+			ledger := &fullLedger{}
 			req := requestFor(t, mustJSON(t, tc.now))
 			req.Kind = metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 			if tc.before != nil {
@@ -70,7 +70,7 @@ func TestWhatTheLedgerIsAsked(t *testing.T) {
 	}
 }
 
-func checkAsked(t *testing.T, ledger *full, response admission.Response, d *appsv1.Deployment, want int64, refused string) {
+func checkAsked(t *testing.T, ledger *fullLedger, response admission.Response, d *appsv1.Deployment, want int64, refused string) {
 	t.Helper()
 	if refused != "" {
 		requireSentence(t, response.Result.Message, refused)
@@ -106,7 +106,7 @@ func TestScalingAsksTheOwnersQuota(t *testing.T) {
 		"a Workspace that is resumed": {deploymentOf("Workspace", 0, ""), 0, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := &full{}
+			ledger := &fullLedger{}
 			scale := func(replicas int32) []byte {
 				return mustJSON(t, &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}})
 			}
@@ -136,7 +136,7 @@ func TestOnlyAPersonsOwnPodsAreAsked(t *testing.T) {
 		if tc.owned {
 			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "x", UID: "y", Controller: &isController}}
 		}
-		ledger := &full{}
+		ledger := &fullLedger{}
 		req := requestFor(t, mustJSON(t, pod))
 		dryRun := true
 		req.DryRun = &dryRun

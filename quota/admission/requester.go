@@ -13,6 +13,8 @@ const (
 	accountPrefix = "system:serviceaccount:"
 	// systemAdmin is how small distributions call the person who installed them.
 	systemAdmin = "system:admin"
+	// controllerManager is Kubernetes' controllers where they share one account.
+	controllerManager = "system:kube-controller-manager"
 )
 
 // isPerson reports whether a user name can be charged. Names of the system are
@@ -33,11 +35,16 @@ func accountOf(user string) (namespace, name string, ok bool) {
 	return strings.Cut(rest, ":")
 }
 
+// makesClaims reports whether a user name is that of the StatefulSet controller.
+func makesClaims(user string) bool {
+	return user == accountPrefix+"kube-system:statefulset-controller" || user == controllerManager
+}
+
 // DefaultTrusted are the user names of the controllers that make pods and claims
 // for what people wrote: those of Kubernetes, and ours in its namespace. They copy
 // who is charged from the owner that they act for.
 func DefaultTrusted(namespace string) []string {
-	trusted := []string{"system:kube-controller-manager"}
+	trusted := []string{controllerManager}
 	for _, name := range []string{
 		"cronjob-controller", "daemon-set-controller", "deployment-controller", "ephemeral-volume-controller", "job-controller",
 		"replicaset-controller", "replication-controller", "statefulset-controller",

@@ -15,10 +15,7 @@ import (
 // never cut), and why the others stay closed. Each opening is decided on what the
 // ones before it left.
 func Decide(s Snapshot, most int) Plan {
-	d := newDesk(&s, most)
-	d.guaranteed()
-	d.inTurn()
-	return d.finish()
+	return new(Keeper).Decide(s, most)
 }
 
 // desk is one decision in progress.
@@ -37,8 +34,9 @@ type desk struct {
 	plan     Plan
 }
 
-func newDesk(s *Snapshot, most int) *desk {
-	book, floors := s.ledger()
+// newDesk begins a decision on a book of the snapshot, in which the given minimums
+// are reserved.
+func newDesk(s *Snapshot, most int, book *quota.Book, floors []quota.Floor) *desk {
 	d := &desk{
 		s: s, most: most, book: book, room: s.Room(), items: itemsOf(s.Pending), settings: settingsOf(s.Queues),
 		shared: newShared(),

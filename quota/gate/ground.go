@@ -24,14 +24,19 @@ func (s *Snapshot) ledger() (*quota.Book, []quota.Floor) {
 			book.Charge(c.Claim, c.Grade)
 		}
 	}
+	return book, reserve(book, s.Floors)
+}
+
+// reserve keeps the minimums that fit, in order, and returns them.
+func reserve(book *quota.Book, floors []quota.Floor) []quota.Floor {
 	var kept []quota.Floor
-	for _, f := range s.Floors {
+	for _, f := range floors {
 		if book.CheckFloor(f).OK() {
 			book.Reserve(f)
 			kept = append(kept, f)
 		}
 	}
-	return book, kept
+	return kept
 }
 
 // Room makes the room of a snapshot: its nodes, what they hold, and what is on its

@@ -47,13 +47,13 @@ func (h *held) add(c *quota.Claim) {
 
 // itemKey tells items apart. Pods of one workload can belong to two projects, when
 // their namespace moved from one to the other.
-type itemKey struct {
-	uid, kind, namespace, name string
-	project                    string
-}
+type itemKey struct{ workload, project string }
 
 func keyOf(w *quota.Workload, project string) itemKey {
-	return itemKey{w.UID, w.Kind, w.Namespace, w.Name, project}
+	if w.UID == "" {
+		return itemKey{w.Kind + "/" + w.Namespace + "/" + w.Name, project}
+	}
+	return itemKey{w.UID, project}
 }
 
 // items are the waiting workloads, project by project in the order of their queues.

@@ -71,6 +71,7 @@ type Leader struct {
 	client  client.Client
 	fence   *fence
 	nodes   nodeCache
+	keeper  gate.Keeper
 	refused map[string]time.Time // until when a pod is not asked to go again
 	told    map[string]time.Time // when a pod's condition was written
 	nonce   int64
@@ -248,7 +249,7 @@ func (l *Leader) pass(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	start := time.Now()
-	plan := gate.Decide(v.Snapshot, l.config.Most)
+	plan := l.keeper.Decide(v.Snapshot, l.config.Most)
 	l.round.Took = time.Since(start)
 	if err := l.carryOut(ctx, &v, &plan); err != nil {
 		return false, err

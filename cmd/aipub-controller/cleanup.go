@@ -38,6 +38,9 @@ func runCleanup(ctx context.Context, c connection, namespace string, progress io
 	if err := quotakube.OpenAll(ctx, api, fence, progress); err != nil {
 		return err
 	}
+	if err := deleteReservations(ctx, api, namespace, progress); err != nil {
+		return err
+	}
 	return kube.NewCleaner(api, kube.CleanupConfig{
 		WebhookConfiguration: admission.ConfigurationName,
 		Lease:                client.ObjectKey{Namespace: namespace, Name: leaseName},

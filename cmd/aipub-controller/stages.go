@@ -33,6 +33,9 @@ func addStages(mgr ctrl.Manager, o *options, m *metrics) error {
 	if err := addGates(mgr, o, watch, m); err != nil {
 		return err
 	}
+	if err := addStorage(mgr, o, admission.Config{Recorder: m}); err != nil {
+		return err
+	}
 	return kube.NewController(mgr.GetClient(), kube.Config{
 		Live:    mgr.GetAPIReader(),
 		Events:  mgr.GetEventRecorder("aipub-controller"),

@@ -153,6 +153,12 @@ func within(s api.QuotaScope) string {
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
+// SizeText is a size as people write it: with a unit where it is a whole number of it.
+func SizeText(n int64) string {
+	q := quantity(n)
+	return q.String()
+}
+
 // rounded is a size as people read it: exact where two decimals do.
 func rounded(n int64) string { return inUnit(n, 0.5) }
 

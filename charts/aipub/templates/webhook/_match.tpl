@@ -18,7 +18,7 @@ matchConditions:
     .exists(c, {{ include "aipub.cel.containerAsks" . | indent 4 | trim }})
 {{- end }}
 
-{{/* aipub.webhook (dict "path" PATH "policy" FAILUREPOLICY "root" $) */}}
+{{/* aipub.webhook (dict "path" PATH "policy" FAILUREPOLICY "effects" SIDEEFFECTS "root" $) */}}
 {{- define "aipub.webhook" -}}
 clientConfig:
   service:
@@ -28,7 +28,7 @@ clientConfig:
     path: {{ .path }}
 failurePolicy: {{ .policy | default "Fail" }}
 matchPolicy: Equivalent
-sideEffects: None
+sideEffects: {{ .effects | default "None" }}
 admissionReviewVersions: [v1]
 {{ include "aipub.managed" .root }}
 {{- end }}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"aipub.io/aipub/quota/storage"
+)
+
+// Claims is what this replica knows of the volume claims in the cluster.
+type Claims interface {
+	// Covers reports whether all changes of claims up to a version are known; no
+	// version is while not all that existed at the start is.
+	Covers(version uint64) bool
+	// Refresh asks the API server for all claims, past every cache.
+	Refresh(ctx context.Context) error
+	// Use lends the book for the length of a call.
+	Use(func(*storage.Book))
+}
+
+// Reservations is the record that all replicas share.
+type Reservations interface {
+	// Read returns the record as it is now, and its version.
+	Read(context.Context) (storage.Record, string, error)
+	// Write replaces the record of a version. The error is storage.ErrConflict where it
+	// has changed since, and storage.ErrFull where it is too long to be kept.
+	Write(ctx context.Context, record storage.Record, version string) error
+}
+
+const (
+	// gather is how long the first of several requests waits for others, to share one
+	// write with them.
+	gather = 2 * time.Millisecond
+	// reserveWithin is when a request is answered at the latest. The webhook's own limit is longer.
+	reserveWithin = 3 * time.Second
+	// catchUp is how long a cache that lags behind may take before the API server is
+	// asked for all claims.
+	catchUp = 100 * time.Millisecond
+)
+
+// ClaimLedger keeps room for volume claims that fit. It is safe for use by several
+// goroutines, and by several replicas with ledgers of their own on one record.
+type ClaimLedger struct {
+	claims Claims
+	record Reservations
+	now    func() time.Time
+
+	mu      sync.Mutex
+	waiting []*order
+	running bool
+}
+
+// NewClaimLedger makes a ledger. now says what time stands in the record, for people.
+func NewClaimLedger(claims Claims, record Reservations, now func() time.Time) *ClaimLedger {
+	return &ClaimLedger{claims: claims, record: record, now: now}
+}
+
+// Change is a claim as a request would have it.
+type Change struct {
+	// Key makes repetitions the same.
+	Key   string
+	Claim storage.Claim
+	// Dry changes are judged and nothing is kept for them.
+	Dry bool
+}
+
+// order is a change that waits for its answer.
+type order struct {
+	Change
+	ctx  context.Context
+	done chan answer
+	// last is the error of the last attempt; the ledger's mutex guards it.
+	last error
+}
+
+type answer struct {
+	refusals Refusals
+	err      error
+}
+
+// Reserve judges a change and, where it fits, returns once room is kept for it. What
+// no quota binds needs none. The error says that there was no answer in time.
+func (l *ClaimLedger) Reserve(ctx context.Context, change Change) (Refusals, error) {
+	if !l.claims.Covers(0) {
+		return nil, errors.New("reserve storage: not all volume claims are known yet; try again")
+	}
+	bound := false
+	l.claims.Use(func(b *storage.Book) { bound = b.Binds(change.Claim.Owner) })
+	if !bound {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reserveWithin)
+	defer cancel()
+	o := &order{Change: change, ctx: ctx, done: make(chan answer, 1)}
+	l.enter(o)
+	select {
+	case a := <-o.done:
+		return a.refusals, a.err
+	case <-ctx.Done():
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return nil, fmt.Errorf("reserve storage: %w; try again", errors.Join(ctx.Err(), o.last))
+	}
+}
+
+// enter puts an order in line and sees that somebody works on it.
+func (l *ClaimLedger) enter(o *order) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, o)
+	if !l.running {
+		l.running = true
+		go l.work()
+	}
+}
+
+// work answers orders until none waits.
+func (l *ClaimLedger) work() {
+	for {
+		time.Sleep(gather)
+		batch := l.take(true)
+		if len(batch) == 0 {
+			return
+		}
+		l.commit(batch)
+	}
+}
+
+// take empties the line. last ends the work where it is empty.
+func (l *ClaimLedger) take(last bool) []*order {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch := l.waiting
+	l.waiting = nil
+	if last && len(batch) == 0 {
+		l.running = false
+	}
+	return batch
+}
+
+// commit tries until all orders are answered or have given up. Those that come
+// meanwhile join in.
+func (l *ClaimLedger) commit(batch []*order) {
+	for attempt := 0; ; attempt++ {
+		batch = slices.DeleteFunc(batch, func(o *order) bool { return o.ctx.Err() != nil })
+		if len(batch) == 0 {
+			return
+		}
+		err := l.try(batch)
+		if err == nil {
+			return
+		}
+		l.mu.Lock()
+		for _, o := range batch {
+			o.last = err
+		}
+		l.mu.Unlock()
+		time.Sleep(backOff(attempt))
+		batch = append(batch, l.take(false)...)
+	}
+}
+
+// backOff grows to about 200 ms, with half of it left to chance, so that replicas that
+// met once do not meet again.
+func backOff(attempt int) time.Duration {
+	most := min(5*time.Millisecond<<min(attempt, 10), 200*time.Millisecond)
+	return most/2 + rand.N(most)
+}
+
+// try judges a batch on the record as it is now, writes what is to be kept, and
+// answers. On an error nobody is answered; what was written nevertheless is found by
+// its key the next time.
+func (l *ClaimLedger) try(batch []*order) error {
+	ctx, cancel := context.WithTimeout(context.Background(), reserveWithin)
+	defer cancel()
+	record, version, err := l.record.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := l.follow(ctx, record.Seen); err != nil {
+		return err
+	}
+	answers, changed := make([]answer, len(batch)), false
+	l.claims.Use(func(b *storage.Book) {
+		b.SetReservations(record.Reservations)
+		record.Settle(b)
+		for i, o := range batch {
+			kept := false
+			answers[i].refusals, kept = l.judge(b, &record, o.Change)
+			changed = changed || kept
+		}
+	})
+	if changed {
+		err = l.record.Write(ctx, record, version)
+	}
+	switch {
+	case errors.Is(err, storage.ErrFull):
+		for i, o := range batch {
+			if !o.Dry {
+				answers[i].refusals = tooMany()
+			}
+		}
+	case err != nil:
+		return err
+	}
+	for i, o := range batch {
+		o.done <- answers[i]
+	}
+	return nil
+}
+
+// judge says whether a change fits and, if so, adds it to the record.
+func (l *ClaimLedger) judge(b *storage.Book, record *storage.Record, c Change) (refusals Refusals, kept bool) {
+	if have, ok := record.Find(c.Key); ok && have.Claim == c.Claim {
+		return nil, false
+	}
+	if short := b.Check(c.Key, c.Claim); len(short) > 0 {
+		return refusalsOf(short, c.Claim, b), false
+	}
+	if c.Dry {
+		return nil, false
+	}
+	r := storage.Reservation{Key: c.Key, Claim: c.Claim, At: l.now().UTC().Truncate(time.Second)}
+	if record.Add(r) != nil {
+		return tooMany(), false
+	}
+	b.Reserve(r)
+	return nil, true
+}
+
+func tooMany() Refusals {
+	return Refusals{{Reason: ReasonTooManyReservations, Field: "metadata.name", Detail: fmt.Sprintf(
+		"%d claims of the cluster were admitted in the last two minutes and are not all seen yet, and there may be no more at once; try again in a minute", storage.MaxReservations)}}
+}
+
+// follow waits until the claims up to a version are known, and asks for them where
+// that takes long.
+func (l *ClaimLedger) follow(ctx context.Context, version uint64) error {
+	for waited := time.Duration(0); !l.claims.Covers(version); waited += gather {
+		if waited >= catchUp {
+			return l.claims.Refresh(ctx)
+		}
+		time.Sleep(gather)
+	}
+	return nil
+}

@@ -179,7 +179,7 @@ func (a *app) promoted(ctx context.Context, from lister, q *queues, what string,
 
 func firstOfAll(q *queues, w *waiter) (*change, error) {
 	e, err := queue.Promote(q.order, w.Workload)
-	return &change{waiter: w, order: q.order, effect: e, scope: "all projects"}, err
+	return &change{waiter: w, order: q.order, effect: e, scope: "all projects", notes: q.notes}, err
 }
 
 // firstOfProject is the place behind the promoted of a project: only what other

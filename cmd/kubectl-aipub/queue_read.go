@@ -65,7 +65,7 @@ func (a *app) readQueues(ctx context.Context, from lister) (*queues, error) {
 	load := func(string) float64 { return 0 }
 	snapshot, err := q.snapshot(ctx, from, a.now())
 	if err != nil {
-		q.note(ctx, "the reasons are those that the controller wrote last", err)
+		q.note(ctx, "the reasons are those that the controller wrote last, and the order among projects is without what they use", err)
 	} else {
 		load = snapshot.Book().Load
 		q.decide(*snapshot)

@@ -187,17 +187,28 @@ func testTemplates(t *testing.T, c *cluster) {
 	cron.Spec.JobTemplate.Annotations = map[string]string{v1alpha1.UserAnnotation: "alice"}
 	inner := cronJob("x")
 	inner.Spec.JobTemplate.Spec.Template.Annotations = map[string]string{v1alpha1.ProjectAnnotation: "nlp"}
+	forged := *note(volumeClaim("data"), v1alpha1.UserAnnotation, "alice")
+	storing := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template()}}
+	storing.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{forged}
+	scratch := corev1.Volume{Name: "s", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+		VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{ObjectMeta: metav1.ObjectMeta{Annotations: forged.Annotations}, Spec: forged.Spec}}}}
+	using, pod := deployment("x"), setPod("team", "x", "large=1")
+	using.Spec.Template.Spec.Volumes = []corev1.Volume{scratch}
+	pod.Spec.Volumes = []corev1.Volume{scratch}
 	for name, tc := range map[string]struct {
 		object client.Object
 		parts  []string
 	}{
-		"another's name":           {inTemplate(deployment("x"), v1alpha1.UserAnnotation, "alice"), []string{"the pod template's metadata.annotations[aipub.io/user]", `"alice"`, `which is "bob"`}},
-		"another type":             {inTemplate(deployment("x"), v1alpha1.TypeAnnotation, "Job"), []string{"aipub.io/type", `which is "Operation"`}},
-		"a node":                   {inTemplate(deployment("x"), v1alpha1.NodeAnnotation, "n1"), []string{"aipub.io/node", "leave it out of the template"}},
-		"opened":                   {inTemplate(deployment("x"), v1alpha1.OpenedAnnotation, "Within"), []string{"aipub.io/opened"}},
-		"a workload":               {inTemplate(deployment("x"), v1alpha1.WorkloadAnnotation, "a/b/c/d"), []string{"aipub.io/workload"}},
-		"a CronJob's Jobs":         {cron, []string{"aipub.io/user", `"alice"`}},
-		"the pods of CronJob Jobs": {inner, []string{"aipub.io/project", `"nlp"`}},
+		"the claims of a StatefulSet": {storing, []string{"the template's metadata.annotations[aipub.io/user]", `"alice"`}},
+		"the volumes of a Deployment": {using, []string{"the template's metadata.annotations[aipub.io/user]", `"alice"`}},
+		"the volumes of a pod":        {pod, []string{"the template's metadata.annotations[aipub.io/user]", `"alice"`}},
+		"another's name":              {inTemplate(deployment("x"), v1alpha1.UserAnnotation, "alice"), []string{"the template's metadata.annotations[aipub.io/user]", `"alice"`, `which is "bob"`}},
+		"another type":                {inTemplate(deployment("x"), v1alpha1.TypeAnnotation, "Job"), []string{"aipub.io/type", `which is "Operation"`}},
+		"a node":                      {inTemplate(deployment("x"), v1alpha1.NodeAnnotation, "n1"), []string{"aipub.io/node", "leave it out of the template"}},
+		"opened":                      {inTemplate(deployment("x"), v1alpha1.OpenedAnnotation, "Within"), []string{"aipub.io/opened"}},
+		"a workload":                  {inTemplate(deployment("x"), v1alpha1.WorkloadAnnotation, "a/b/c/d"), []string{"aipub.io/workload"}},
+		"a CronJob's Jobs":            {cron, []string{"aipub.io/user", `"alice"`}},
+		"the pods of CronJob Jobs":    {inner, []string{"aipub.io/project", `"nlp"`}},
 	} {
 		t.Run(name, func(t *testing.T) { c.refuse(t, "bob", tc.object, tc.parts...) })
 	}
@@ -206,37 +217,38 @@ func testTemplates(t *testing.T, c *cluster) {
 	requireRefused(t, c.merge(t, "bob", same, `{"spec":{"template":{"metadata":{"annotations":{"aipub.io/user":"alice"}}}}}`), "aipub-identity-templates", `"alice"`)
 }
 
+func volumeClaim(name string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+}
+
 func testClaims(t *testing.T, c *cluster) {
-	claim := func(name string) *corev1.PersistentVolumeClaim {
-		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-		}}
-	}
-	own := claim("own")
+	own := volumeClaim("own")
 	c.create(t, "alice", own)
 	requireNotes(t, own, charged("alice"))
 	requireNotes(t, own, map[string]string{v1alpha1.TypeAnnotation: ""})
-	c.refuse(t, "bob", note(claim("x"), v1alpha1.UserAnnotation, "alice"), `"alice"`, "from bob")
+	c.refuse(t, "bob", note(volumeClaim("x"), v1alpha1.UserAnnotation, "alice"), `"alice"`, "from bob")
 
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "db"}, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template()}}
 	set.Spec.Template.Spec = setPod("", "", "").Spec
-	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*claim("data")}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*volumeClaim("data")}
 	c.create(t, "alice", set)
-	made := claim("data-db-0")
+	made := volumeClaim("data-db-0")
 	made.Labels = selector.MatchLabels
 	c.create(t, kubeSystem+"statefulset-controller", made)
 	requireNotes(t, made, charged("alice"))
 
 	scratch := setPod("team", "scratch", "")
 	scratch.Spec.Volumes = []corev1.Volume{{Name: "s", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
-		VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim("").Spec}}}}}
+		VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: volumeClaim("").Spec}}}}}
 	c.create(t, "bob", scratch)
 	requireNotes(t, scratch, charged("bob"))
 	if len(scratch.Spec.SchedulingGates) > 0 {
 		t.Errorf("gates %v on a pod that asks for no set", scratch.Spec.SchedulingGates)
 	}
-	volume := ownedBy(claim("scratch-s"), "v1", "Pod", scratch)
+	volume := ownedBy(volumeClaim("scratch-s"), "v1", "Pod", scratch)
 	c.create(t, kubeSystem+"ephemeral-volume-controller", volume)
 	requireNotes(t, volume, charged("bob"))
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -113,13 +112,6 @@ func userQuota(project, user, set string, n int32) api.ResourceSetQuota {
 	q := projectQuota(project, set, n)
 	q.Name = project + "-" + user
 	q.Spec.Scope.User = user
-	return q
-}
-
-func gpuQuota(project, gpus string) api.ResourceSetQuota {
-	q := projectQuota(project, "none", 0)
-	amount := resource.MustParse(gpus)
-	q.Spec.Limits.SetLimits = api.SetLimits{GPU: &amount}
 	return q
 }
 

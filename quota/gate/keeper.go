@@ -20,7 +20,7 @@ type Keeper struct {
 	quotas  []api.ResourceSetQuota
 	sizes   quota.Sizes
 	charged map[string]*standing // by UID
-	floors  []quota.Floor       // reserved now
+	floors  []quota.Floor        // reserved now
 	round   uint64
 }
 

@@ -34,51 +34,70 @@ type wish struct {
 // wishes lists conditions that differ from what pods have, those that matter most
 // first: a wrong one on an open pod, then those at the front of the queues.
 func (l *Leader) wishes(v *view, plan *gate.Plan) []wish {
-	m := l.watch.model
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	l.watch.model.mu.Lock()
+	defer l.watch.model.mu.Unlock()
+	return append(l.openWishes(v), l.waitWishes(v, plan)...)
+}
+
+// openWishes are for open pods that are not said to be so. The model is locked.
+func (l *Leader) openWishes(v *view) []wish {
 	var out []wish
-	add := func(claim quota.Claim, status corev1.ConditionStatus, reason, message string) {
-		e := m.pods[claim.UID]
-		if e == nil || e.leaving || e.ended || e.charged() != (status == corev1.ConditionTrue) || e.assumed != nil {
-			return
-		}
-		if has := e.allocated; has != nil && has.Status == status && has.Reason == reason &&
-			(has.Message == message || v.Now.Sub(l.told[claim.UID]) < rephrase) {
-			return
-		}
-		out = append(out, wish{claim, corev1.PodCondition{
-			Type: api.ConditionAllocated, Status: status, Reason: reason, Message: message,
-			LastTransitionTime: metav1.NewTime(v.Now),
-		}})
-	}
 	for i := range v.Charged {
-		c := &v.Charged[i]
-		if len(out) >= writesPerRound {
-			return out
+		if len(out) == writesPerRound {
+			break
 		}
-		e := m.pods[c.Claim.UID]
-		if e == nil || (e.allocated != nil && e.allocated.Status == corev1.ConditionTrue) {
+		e := l.watch.model.pods[v.Charged[i].Claim.UID]
+		if e == nil || e.assumed != nil || e.gated || e.ended || e.leaving || e.said(corev1.ConditionTrue) {
 			continue
 		}
 		reason := api.ReasonOpened
 		if e.grade == gradeUnmanaged {
 			reason = api.ReasonUnmanaged
 		}
-		add(c.Claim, corev1.ConditionTrue, reason, openedNote(&sending{intent: intent{Node: e.node, Grade: e.grade}}))
+		note := openedNote(&sending{intent: intent{Node: e.node, Grade: e.grade}})
+		out = append(out, newWish(e.claim, corev1.ConditionTrue, reason, note, v))
 	}
+	return out
+}
+
+// waitWishes are for the first waiting pods of each project that are said to wait
+// for something else, or with other words for a while. The model is locked.
+func (l *Leader) waitWishes(v *view, plan *gate.Plan) []wish {
+	var out []wish
 	told := map[string]int{}
 	for i := range plan.Wait {
 		w := &plan.Wait[i]
-		if len(out) >= writesPerRound {
+		project := w.Claim.Party.Project
+		if len(out) == writesPerRound {
 			break
 		}
-		if project := w.Claim.Party.Project; !w.NotYet && told[project] < frontPods {
-			told[project]++
-			add(w.Claim, corev1.ConditionFalse, w.Reason, w.Message)
+		if w.NotYet || told[project] == frontPods {
+			continue
 		}
+		told[project]++
+		e := l.watch.model.pods[w.Claim.UID]
+		if e == nil || !e.waits() {
+			continue
+		}
+		if e.said(corev1.ConditionFalse) && e.allocated.Reason == w.Reason &&
+			(e.allocated.Message == w.Message || v.Now.Sub(l.told[w.Claim.UID]) < rephrase) {
+			continue
+		}
+		out = append(out, newWish(w.Claim, corev1.ConditionFalse, w.Reason, w.Message, v))
 	}
 	return out
+}
+
+// said reports whether the pod's condition has a status.
+func (e *entry) said(status corev1.ConditionStatus) bool {
+	return e.allocated != nil && e.allocated.Status == status
+}
+
+func newWish(claim quota.Claim, status corev1.ConditionStatus, reason, message string, v *view) wish {
+	return wish{claim, corev1.PodCondition{
+		Type: api.ConditionAllocated, Status: status, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(v.Now),
+	}}
 }
 
 // writeCondition sets one condition of a pod.

@@ -20,9 +20,10 @@ type model struct {
 	mu sync.Mutex
 	// pods by UID. An entry goes when its pod is seen to be gone.
 	pods map[string]*entry
-	// gone are the pods that went while a list was under way, which may still show
-	// them; nil when none is.
-	gone map[string]bool
+	// gone is when pods went. An answer or a list from before may still show them, and
+	// no pod comes back.
+	gone   map[string]time.Time
+	pruned time.Time // when gone was last looked through
 	// inherited are the openings that an earlier leader may have sent.
 	inherited map[string]intent
 	// projects of managed namespaces.
@@ -39,7 +40,7 @@ func newModel() *model {
 	return &model{
 		pods: map[string]*entry{}, projects: map[string]string{}, workloads: map[string]*workload{},
 		autoscalers: map[hpaKey]int64{}, bounds: map[string]*corev1.PodSpec{}, changed: make(chan struct{}),
-		inherited: map[string]intent{},
+		inherited: map[string]intent{}, gone: map[string]time.Time{},
 	}
 }
 
@@ -72,19 +73,18 @@ func newer(version, than string) bool {
 	return err != nil || c > 0
 }
 
-// apply takes what was seen of a pod, unless something later was seen already. It
-// reports whether it did.
-func (m *model) apply(pod *corev1.Pod) bool {
+// apply takes what was seen of a pod, unless something later was seen already.
+func (m *model) apply(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.applyLocked(pod)
+	m.applyLocked(pod)
 }
 
-func (m *model) applyLocked(pod *corev1.Pod) bool {
+func (m *model) applyLocked(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	before := m.pods[uid]
-	if m.gone[uid] || (before != nil && !newer(pod.ResourceVersion, before.version)) {
-		return false
+	if _, gone := m.gone[uid]; gone || (before != nil && !newer(pod.ResourceVersion, before.version)) {
+		return
 	}
 	e := readPod(pod, m.intern)
 	if before != nil {
@@ -103,21 +103,40 @@ func (m *model) applyLocked(pod *corev1.Pod) bool {
 	}
 	m.pods[uid] = e
 	m.touched()
-	return true
 }
 
 // remove forgets a pod that is gone.
 func (m *model) remove(uid string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.gone != nil {
-		m.gone[uid] = true
-	}
+	m.bury(uid)
 	delete(m.inherited, uid)
 	if _, known := m.pods[uid]; known {
 		delete(m.pods, uid)
 		m.touched()
 	}
+}
+
+const (
+	// remember is how long a pod that went is remembered: longer than any answer or
+	// list is under way.
+	remember = 10 * time.Minute
+	// maxGone is from how many on the older ones are looked for.
+	maxGone = 10000
+)
+
+// bury remembers that a pod went.
+func (m *model) bury(uid string) {
+	now := time.Now()
+	if len(m.gone) >= maxGone && now.Sub(m.pruned) > remember/10 {
+		m.pruned = now
+		for uid, at := range m.gone {
+			if now.Sub(at) > remember {
+				delete(m.gone, uid)
+			}
+		}
+	}
+	m.gone[uid] = now
 }
 
 // intern gives equal bounds one address, so that they are judged once.
@@ -263,14 +282,8 @@ func (m *model) settled(pod *corev1.Pod) {
 	m.touched()
 }
 
-// beginList makes ready for a list of all pods, endList takes it: pods that it does
-// not have, and that were not seen later than it, are gone.
-func (m *model) beginList() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.gone = map[string]bool{}
-}
-
+// endList takes a list of all pods: those that it does not have, and that were not
+// seen later than it, are gone.
 func (m *model) endList(pods map[string]bool, version string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -278,9 +291,9 @@ func (m *model) endList(pods map[string]bool, version string) {
 		if !pods[uid] && !newer(e.version, version) {
 			delete(m.pods, uid)
 			delete(m.inherited, uid)
+			m.bury(uid)
 		}
 	}
-	m.gone = nil
 	m.touched()
 }
 

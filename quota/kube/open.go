@@ -139,6 +139,7 @@ func (l *Leader) count(s *sending, o outcome) {
 		l.round.Conflicts++
 	case unknown:
 		l.round.Unknown++
+	case refused:
 	}
 }
 
@@ -165,6 +166,7 @@ func (l *Leader) send(ctx context.Context, s *sending) (outcome, error) {
 			return stands, nil
 		}
 		return changed, nil
+	case stands: // send does not say so; lookAgain does
 	}
 	return o, err
 }
@@ -209,6 +211,7 @@ func openedNote(s *sending) string {
 		note += "; it is beyond the guaranteed minimum and may have to give back"
 	case quota.Surge:
 		note += "; it stands above the limit while it replaces an older pod"
+	case quota.Within:
 	case gradeUnmanaged:
 		note = "its namespace is not managed any more, so its gate is open"
 	}

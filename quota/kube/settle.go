@@ -35,7 +35,6 @@ func (l *Leader) settle(ctx context.Context) {
 // relist takes all managed pods from the API server itself, as of one moment.
 func (l *Leader) relist(ctx context.Context) (int, error) {
 	m := l.watch.model
-	m.beginList()
 	seen, version := map[string]bool{}, ""
 	options := client.ListOptions{LabelSelector: managedPods, Limit: 5000}
 	for {

@@ -19,7 +19,7 @@ import (
 
 // stripMeta keeps our own annotations and labels, and the controlling owner.
 func stripMeta(m *metav1.ObjectMeta) {
-	m.ManagedFields, m.Finalizers, m.SelfLink = nil, nil, ""
+	m.ManagedFields, m.Finalizers = nil, nil
 	m.Annotations, m.Labels = own(m.Annotations), own(m.Labels)
 	for _, o := range m.OwnerReferences {
 		if o.Controller != nil && *o.Controller {

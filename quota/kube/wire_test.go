@@ -86,6 +86,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.held = append(w.held, again)
 		w.mu.Unlock()
 		return nil, errWire
+	case through:
 	}
 	// It arrives even if its sender has given up by now.
 	return w.next.RoundTrip(copyOf(r))

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +60,7 @@ func (w *warningLog) take() string {
 	return w.String()
 }
 
-func startCluster(t *testing.T) *cluster {
+func startCluster(t *testing.T, chartFlags ...string) *cluster {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: build a kube-apiserver with `make envtest-assets`, then set it to what `test/cluster/cluster.sh assets` prints (`make unit` does both)")
@@ -80,7 +81,7 @@ func startCluster(t *testing.T) *cluster {
 			t.Errorf("stop kube-apiserver: %v", err)
 		}
 	})
-	c := &cluster{config: config, warnings: &warningLog{}}
+	c := &cluster{config: config, chartFlags: chartFlags, warnings: &warningLog{}}
 	own := rest.CopyConfig(config)
 	own.WarningHandlerWithContext = c.warnings
 	if c.Client, err = client.New(own, client.Options{Scheme: newScheme()}); err != nil {
@@ -171,6 +172,7 @@ func (c *cluster) checkReady() error {
 
 // chartObjects are what the chart puts before and beside the API server: webhook
 // configurations, policies but those of node agents, and the controller's rights.
+// The flags that it gives the controller about identity go into the options.
 func chartObjects(t *testing.T, o *options, flags ...string) []client.Object {
 	t.Helper()
 	args := append([]string{"template", "aipub", "../../charts/aipub", "--namespace", o.namespace}, flags...)
@@ -192,6 +194,9 @@ func chartObjects(t *testing.T, o *options, flags ...string) []client.Object {
 		if err != nil {
 			t.Fatalf("read the chart: %v", err)
 		}
+		if object.GetKind() == "Deployment" {
+			o.readIdentity(t, &object)
+		}
 		before := strings.HasSuffix(object.GetKind(), "WebhookConfiguration") || strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
 		rights := object.GroupVersionKind().Group == "rbac.authorization.k8s.io" && object.GetName() == "aipub-controller"
 		if rights || (before && !strings.HasPrefix(object.GetName(), "aipub-node")) {
@@ -202,6 +207,23 @@ func chartObjects(t *testing.T, o *options, flags ...string) []client.Object {
 		t.Fatalf("the chart has %d webhook configurations, policies and roles", len(objects))
 	}
 	return objects
+}
+
+// readIdentity takes the flags about identity from the controller's Deployment.
+func (o *options) readIdentity(t *testing.T, deployment *unstructured.Unstructured) {
+	t.Helper()
+	var typed appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(deployment.Object, &typed); err != nil {
+		t.Fatal(err)
+	}
+	for _, arg := range typed.Spec.Template.Spec.Containers[0].Args {
+		if name, is := strings.CutPrefix(arg, "--trusted-controller="); is {
+			o.trustedControllers = append(o.trustedControllers, name)
+		}
+		if kind, is := strings.CutPrefix(arg, "--stamped-kind="); is {
+			o.stampedKinds = append(o.stampedKinds, kind)
+		}
+	}
 }
 
 // deletePolicies does what `helm uninstall` does before the clean-up begins.

@@ -157,8 +157,8 @@ func TestJobsWaitInOrderAndAPromotedOneRunsNext(t *testing.T) {
 	if got, err := orderOf("b", "c", "d"); err != nil || !slices.Equal(got, []string{"b", "c", "d"}) {
 		t.Fatalf("the order is %v, %v", got, err)
 	}
-	t.Log(mustKubectl(t, "aipub", "queue", "promote", project+"/Job/d", "--dry-run"))
-	t.Log(mustKubectl(t, "aipub", "queue", "promote", project+"/Job/d"))
+	t.Log(mustKubectl(t, "aipub", "queue", "promote", project+"/job/d", "--dry-run"))
+	t.Log(mustKubectl(t, "aipub", "queue", "promote", project+"/job/d"))
 	eventually(t, 10*time.Second, "the promoted one is first", func(context.Context) error {
 		got, err := orderOf("b", "c", "d")
 		if err == nil && !slices.Equal(got, []string{"d", "b", "c"}) {
@@ -166,7 +166,7 @@ func TestJobsWaitInOrderAndAPromotedOneRunsNext(t *testing.T) {
 		}
 		return err
 	})
-	t.Log(mustKubectl(t, "aipub", "queue", "move", project+"/Job/c", "--before", project+"/Job/b"))
+	t.Log(mustKubectl(t, "aipub", "queue", "move", project+"/job/c", "--before", project+"/job/b"))
 	for _, step := range []struct{ ends, next string }{{"a", "d"}, {"d", "c"}, {"c", "b"}} {
 		deleteJob(t, step.ends)
 		expectRunningJobs(t, step.next)
@@ -180,7 +180,7 @@ func orderOf(names ...string) ([]string, error) {
 		return nil, fmt.Errorf("list queue: %w: %s", err, out)
 	}
 	var order []string
-	for _, m := range regexp.MustCompile(`(?m)Job/([a-z]+)\b`).FindAllStringSubmatch(out, -1) {
+	for _, m := range regexp.MustCompile(`/job/([a-z]+)\b`).FindAllStringSubmatch(out, -1) {
 		if slices.Contains(names, m[1]) && !slices.Contains(order, m[1]) {
 			order = append(order, m[1])
 		}

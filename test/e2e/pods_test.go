@@ -99,13 +99,13 @@ func TestSizesShareAGPUAndOverlapShowsInWhatIsOffered(t *testing.T) {
 	}
 
 	waiting := start(t, pod("medium-2", "medium"))
-	eventually(t, 20*time.Second, "a second medium waits", func(ctx context.Context) error {
+	eventually(t, 20*time.Second, "a second medium waits, and says for what", func(ctx context.Context) error {
 		var p corev1.Pod
 		if err := shared.Get(ctx, client.ObjectKeyFromObject(waiting), &p); err != nil {
 			return err
 		}
 		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable && strings.Contains(c.Message, "aipub.io/set-medium") {
+			if c.Type == api.ConditionAllocated && c.Reason == api.ReasonNoRoomOnNodes && strings.Contains(c.Message, "aipub.io/set-medium") {
 				return nil
 			}
 		}

@@ -47,8 +47,8 @@ const (
 )
 
 // Annotations on a workload that order the queue. Who may write them is decided
-// by RBAC: the verbs reorder and promote on priorityqueues.aipub.io, named like
-// the project.
+// by RBAC: the verbs reorder, on the priorityqueues.aipub.io of the project, and
+// promote, on all of them.
 const (
 	// RankAnnotation is the workload's place in its project's queue, a string that
 	// sorts; a workload without it stands where its time of creation puts it.

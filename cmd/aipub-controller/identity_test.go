@@ -95,6 +95,7 @@ func (c *cluster) letTenantsIn(t *testing.T) {
 	c.grant(t, "reorderer", own("priorityqueues", "reorder", "vision"), user("lead"))
 	c.grant(t, "stranger", own("priorityqueues", "reorder", "nlp"), user("stranger"))
 	c.grant(t, "promoter", own("priorityqueues", "promote"), user("chief"))
+	c.grant(t, "half-promoter", own("priorityqueues", "promote", "vision"), user("lead")) // not enough
 	c.grant(t, "opener", own("gates", "open"), user("doorman"))
 }
 

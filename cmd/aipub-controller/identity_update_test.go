@@ -29,7 +29,7 @@ var stampChanges = map[string][]string{
 	`{"metadata":{"annotations":{"aipub.io/opened":"Within"}}}`:         {"metadata.annotations[aipub.io/opened]", "only AIPub's controller"},
 	`{"metadata":{"annotations":{"aipub.io/ranked-by":"lead"}}}`:        {"metadata.annotations[aipub.io/ranked-by]"},
 	`{"metadata":{"annotations":{"aipub.io/rank":"a"}}}`:                {"metadata.annotations[aipub.io/rank]", "verb reorder on priorityqueues.aipub.io vision"},
-	`{"metadata":{"annotations":{"aipub.io/promoted":"a"}}}`:            {"metadata.annotations[aipub.io/promoted]", "verb promote on priorityqueues.aipub.io vision"},
+	`{"metadata":{"annotations":{"aipub.io/promoted":"a"}}}`:            {"metadata.annotations[aipub.io/promoted]", "verb promote on priorityqueues.aipub.io (all of them)"},
 	`{"metadata":{"annotations":{"aipub.io/user":"","a.example":"b"}}}`: {"metadata.annotations[aipub.io/user]", `"" instead of "alice"`},
 }
 

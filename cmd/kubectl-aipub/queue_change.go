@@ -98,7 +98,7 @@ func (c *change) rights() []right {
 	for name := range c.annotations() {
 		r := right{verb: "reorder", group: api.GroupVersion.Group, resource: "priorityqueues", name: project}
 		if name == api.PromotedAnnotation {
-			r.verb = "promote"
+			r.verb, r.name = "promote", "" // before all projects: a right on all queues
 		}
 		out = append(out, r)
 	}

@@ -243,7 +243,7 @@ func TestPromoteWritesAcrossProjectsOrWithinOne(t *testing.T) {
 	s = serveCrowd(t)
 	s.denied["promote priorityqueues"] = true
 	wantAll(t, s.run("queue promote nlp/job/embed"), "nlp/job/embed: place 2 -> 1 of project nlp", "\ndone\n",
-		"note: you may not promote across projects (promote on priorityqueues.aipub.io nlp), so it goes to the front of its project only")
+		"note: you may not promote across projects (promote on all priorityqueues.aipub.io), so it goes to the front of its project only")
 	if s.annotation("embed", api.PromotedAnnotation) != "" || s.annotation("embed", api.RankAnnotation) == "" {
 		t.Error("it was promoted, or not moved")
 	}
@@ -263,7 +263,7 @@ func TestWhoMayNotIsToldWhichVerbIsMissing(t *testing.T) {
 			"you are not allowed to patch on jobs.batch train-c in namespace vision", "kubectl auth can-i patch jobs.batch/train-c -n vision",
 		}},
 		"promote and reorder": {[]string{"promote priorityqueues", "reorder priorityqueues"}, "queue promote vision/job/train-c", []string{
-			"you are not allowed to promote on priorityqueues.aipub.io vision",
+			"you are not allowed to promote on priorityqueues.aipub.io",
 		}},
 		"dry run": {[]string{"reorder priorityqueues"}, "queue move vision/job/train-c --to 1 --dry-run", []string{
 			"dry run: nothing was changed", "you are not allowed to reorder on priorityqueues.aipub.io vision",

@@ -156,7 +156,7 @@ func TestTheOrderIsChangedOnARealAPIServer(t *testing.T) {
 	}}, binding("order", "lead"))
 	l.granted(lead, first)
 	wantAll(t, typed(t, lead, "queue promote "+first), "place 3 -> 2 of project vision", "note: you may not promote across projects", "\ndone\n")
-	wantAll(t, typed(t, lead, "queue move "+first+" --to 1"), "you are not allowed to promote on priorityqueues.aipub.io vision", "exit status 1")
+	wantAll(t, typed(t, lead, "queue move "+first+" --to 1"), "you are not allowed to promote on priorityqueues.aipub.io", "exit status 1")
 	nobody := l.as("nobody")
 	wantAll(t, typed(t, nobody, "queue vision"), "you are not allowed to list pods", "you are not allowed to list priorityqueues.aipub.io", "exit status 1")
 }

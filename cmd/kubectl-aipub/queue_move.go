@@ -120,8 +120,8 @@ behind those that were promoted. --dry-run shows it before anything is done.
 
 ` + refHelp + `
 
-It takes the verb promote on the project's PriorityQueue, or reorder for the front
-of the project only, and patch on the workload. The queue's turn comes first; quota
+It takes the verb promote on all PriorityQueues, or reorder on the project's for the
+front of the project only, and patch on the workload. The queue's turn comes first; quota
 and room on nodes still have to be there.`,
 		Example: `  kubectl aipub queue promote vision/job/train-7 --dry-run
   kubectl aipub queue promote train-7-x2x9k -n vision --project-only`,
@@ -148,7 +148,6 @@ func (a *app) promoted(ctx context.Context, from lister, q *queues, what string,
 	if err != nil {
 		return nil, err
 	}
-	project := w.Party.Project
 	if projectOnly {
 		return firstOfProject(q, w)
 	}
@@ -156,14 +155,14 @@ func (a *app) promoted(ctx context.Context, from lister, q *queues, what string,
 	if !online {
 		return firstOfAll(q, w)
 	}
-	ask := right{verb: "promote", group: api.GroupVersion.Group, resource: "priorityqueues", name: project}
+	ask := right{verb: "promote", group: api.GroupVersion.Group, resource: "priorityqueues"}
 	if ok, err := target.may(ctx, ask); err != nil || ok {
 		if err != nil {
 			return nil, err
 		}
 		return firstOfAll(q, w)
 	}
-	ask.verb = "reorder"
+	ask.verb, ask.name = "reorder", w.Party.Project
 	if ok, err := target.may(ctx, ask); err != nil || !ok {
 		if err != nil {
 			return nil, err
@@ -172,7 +171,7 @@ func (a *app) promoted(ctx context.Context, from lister, q *queues, what string,
 	}
 	c, err := firstOfProject(q, w)
 	if err == nil {
-		c.notes = append(c.notes, fmt.Sprintf("you may not promote across projects (promote on priorityqueues.aipub.io %s), so it goes to the front of its project only", project))
+		c.notes = append(c.notes, "you may not promote across projects (promote on all priorityqueues.aipub.io), so it goes to the front of its project only")
 	}
 	return c, err
 }

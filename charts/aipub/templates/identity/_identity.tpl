@@ -102,7 +102,6 @@ is charged. */}}
     authorizer.group('aipub.io').resource('priorityqueues').name(variables.project).check('reorder').allowed()
 - name: promotes
   expression: >-
-    authorizer.group('aipub.io').resource('priorityqueues').name(variables.project).check('promote').allowed() ||
     authorizer.group('aipub.io').resource('priorityqueues').check('promote').allowed()
 {{- end }}
 

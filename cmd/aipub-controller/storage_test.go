@@ -38,6 +38,12 @@ func sized(size int64) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(size*gi, resource.BinarySI)}
 }
 
+// storageClass is one whose volumes can grow.
+func storageClass(name string) *storagev1.StorageClass {
+	grow := true
+	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "none", AllowVolumeExpansion: &grow}
+}
+
 func storageQuota(t *testing.T, name, spec string) *v1alpha1.StorageQuota {
 	t.Helper()
 	q := convert[v1alpha1.StorageQuota](t, "spec:\n  "+strings.ReplaceAll(spec, "\n", "\n  "))
@@ -94,9 +100,8 @@ func TestStorage(t *testing.T) {
 	c.mustCreate(t, namespace("team", map[string]string{v1alpha1.ProjectLabel: "vision"}))
 	c.mustCreate(t, namespace("team2", map[string]string{v1alpha1.ProjectLabel: "vision"}))
 	c.mustCreate(t, namespace("plain", nil))
-	grow := true
 	for _, name := range []string{"fast", "slow"} {
-		c.mustCreate(t, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "none", AllowVolumeExpansion: &grow})
+		c.mustCreate(t, storageClass(name))
 	}
 	c.mustCreate(t, storageQuota(t, "vision", "scope: {project: vision}\nlimits: {total: 100Gi, perStorageClass: {fast: 60Gi}}"))
 	c.mustCreate(t, storageQuota(t, "each", "scope: {project: vision, eachUser: true}\nlimits: {total: 50Gi, volumes: 4}"))

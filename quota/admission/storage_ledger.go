@@ -167,10 +167,11 @@ func (l *ClaimLedger) commit(batch []*order) {
 	}
 }
 
-// backOff grows to about 200 ms, with half of it left to chance, so that replicas that
-// met once do not meet again.
+// backOff grows to about 50 ms, most of it left to chance, so that replicas that met
+// once do not meet again. It stays short: who waits longer than others write is
+// overtaken by them every time.
 func backOff(attempt int) time.Duration {
-	most := min(5*time.Millisecond<<min(attempt, 10), 200*time.Millisecond)
+	most := min(4*time.Millisecond<<min(attempt, 10), 50*time.Millisecond)
 	return most/2 + rand.N(most)
 }
 

@@ -35,6 +35,9 @@ func (b *Book) Status(quota string) api.StorageQuotaStatus {
 	return status
 }
 
+// Has reports whether the book has a quota of the name.
+func (b *Book) Has(quota string) bool { return b.account(quota) != nil }
+
 // Over says which limits of a quota are exceeded by claims that exist.
 func (b *Book) Over(quota string) []Excess {
 	a := b.account(quota)

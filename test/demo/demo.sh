@@ -176,7 +176,30 @@ go run ./test/demo/plot --title "Two pods with half a GPU each" --note "simulate
 note "What the programs measured, as a picture: out/sharing.svg"
 kubectl -n demo delete pod one two --wait >/dev/null
 
-title "5. What cannot be is refused, with a sentence"
+title "5. Quotas for the project and for each person, and a queue that can be ordered"
+await "the node is free" 60 offers small 4
+show kubectl apply -f test/demo/quota.yaml
+await "the quota is in force" 30 sh -c "kubectl get resourcesetquota demo -o 'jsonpath={.status.observedGeneration}' | grep -q ."
+show kubectl --as alice apply -f test/demo/workspace-notebook.yaml
+show kubectl -n demo wait pod/notebook --for=condition=Ready --timeout=60s
+note "A second Workspace is above what one person may have: refused at once."
+refused kubectl --as alice apply -f test/demo/workspace-second.yaml
+note "Jobs wait instead. The first one takes what the project has left:"
+show kubectl --as bob apply -f test/demo/jobs.yaml
+await "the first Job runs" 60 kubectl -n demo wait pod -l job-name=first --for=condition=Ready --timeout=1s
+await "the others wait" 60 sh -c "[ \$(kubectl aipub queue demo 2>/dev/null | grep -c /job/) = 3 ]"
+show kubectl aipub queue demo
+show kubectl aipub why -n demo "$(kubectl -n demo get pods -l job-name=urgent -o 'jsonpath={.items[0].metadata.name}')"
+note "An administrator moves one to the front, after a look at whom that delays:"
+show kubectl aipub queue promote demo/job/urgent --dry-run
+show kubectl aipub queue promote demo/job/urgent
+show kubectl -n demo delete job first
+show kubectl -n demo wait pod -l job-name=urgent --for=condition=Ready --timeout=60s
+show kubectl aipub quota demo
+kubectl -n demo delete jobs,pods --all --wait >/dev/null
+kubectl delete -f test/demo/quota.yaml >/dev/null
+
+title "6. What cannot be is refused, with a sentence"
 await "admission answers" 60 kubectl apply --dry-run=server -f test/demo/small.yaml
 for f in test/demo/refused/*.yaml; do
 	note "$(head -1 "$f")"

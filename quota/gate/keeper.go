@@ -45,6 +45,13 @@ func (k *Keeper) Decide(s Snapshot, most int) Plan {
 	return plan
 }
 
+// Book is [Snapshot.Book]. It is the keeper's own: to be read only, and until the next
+// call.
+func (k *Keeper) Book(s *Snapshot) *quota.Book {
+	k.update(s)
+	return k.book
+}
+
 // update makes the book that of a snapshot.
 func (k *Keeper) update(s *Snapshot) {
 	k.round++

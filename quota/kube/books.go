@@ -19,12 +19,13 @@ const refresh = 500 * time.Millisecond
 
 // books keeps a book for admission, made anew when something changed.
 type books struct {
-	model *model
-	nodes nodeCache
-	mu    sync.Mutex
-	book  *quota.Book // nil until the cluster is known
-	sees  func(namespace, own string) func(user string) bool
-	turn  uint64
+	model  *model
+	nodes  nodeCache
+	mu     sync.Mutex
+	keeper gate.Keeper
+	book   *quota.Book // nil until the cluster is known
+	sees   func(namespace, own string) func(user string) bool
+	turn   uint64
 }
 
 // keep makes the book anew until the context ends.
@@ -54,10 +55,10 @@ func (b *books) make(ctx context.Context, w *Watch) {
 		return
 	}
 	v := b.model.snapshot(cluster, time.Now())
-	book, sees := v.Book(), gate.Sees(v.Charged)
+	sees := gate.Sees(v.Charged)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.book, b.sees, b.turn = book, sees, v.turn
+	b.book, b.sees, b.turn = b.keeper.Book(&v.Snapshot), sees, v.turn
 }
 
 // Short is what is in the way of an ask, and how to say so.

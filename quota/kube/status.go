@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota"
 	"aipub.io/aipub/quota/gate"
 )
 
@@ -28,13 +29,14 @@ const (
 // until the context ends. Only what differs is written.
 func (l *Leader) writeStatuses(ctx context.Context) {
 	var shown *gate.Plan
+	var keeper gate.Keeper
 	for l.sleep(ctx, statusEvery) {
 		v, plan := l.latest.get()
 		if plan == nil {
 			continue
 		}
 		if plan != shown {
-			l.writeQuotas(ctx, v)
+			l.writeQuotas(ctx, v, keeper.Book(&v.Snapshot))
 			if !plan.More {
 				l.writeQueues(ctx, v, plan)
 			}
@@ -68,8 +70,7 @@ func (l *Leader) writeConditions(ctx context.Context, v *view, plan *gate.Plan) 
 	}
 }
 
-func (l *Leader) writeQuotas(ctx context.Context, v *view) {
-	book := v.Book()
+func (l *Leader) writeQuotas(ctx context.Context, v *view, book *quota.Book) {
 	waiting := countWaiting(v)
 	for i := range v.Quotas {
 		q := v.Quotas[i].DeepCopy()

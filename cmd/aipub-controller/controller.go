@@ -34,6 +34,18 @@ import (
 	"aipub.io/aipub/quota/admission/cert"
 )
 
+// How the leader is elected. Nothing opens a gate from the leader's death until
+// another replica is elected, which takes up to leaseDuration and a retryPeriod or two
+// (the library's defaults, 15 s and 2 s, are for controllers that nobody waits for). A
+// lease that is lost without need costs a restart and no more: what keeps two leaders
+// from spending one quota twice is the fence in quota/kube, not the lease. renewDeadline
+// outlasts a stall of a few seconds, such as an API server's restart behind others.
+const (
+	leaseDuration = 6 * time.Second
+	renewDeadline = 4 * time.Second
+	retryPeriod   = time.Second
+)
+
 // runController validates, builds and runs until the context ends.
 func runController(ctx context.Context, o *options, logs io.Writer) error {
 	if err := o.validate(); err != nil {
@@ -102,6 +114,9 @@ func newManager(connection *rest.Config, o *options, log logr.Logger) (ctrl.Mana
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       o.namespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
 		// A process has one manager but in tests, which run several in turn.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		WebhookServer: webhook.NewServer(webhook.Options{Port: o.webhookPort, TLSOpts: []func(*tls.Config){

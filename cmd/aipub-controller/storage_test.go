@@ -115,6 +115,7 @@ func TestStorage(t *testing.T) {
 		{"dry runs and duplicates keep no room", testStorageUnused},
 		{"a volume grows within the quota", testStorageGrows},
 		{"what a controller claims is its owner's", testStorageOwners},
+		{"a class that comes later is judged", testStorageClassLater},
 		{"a lowered quota takes nothing away", testStorageLowered},
 		{"what is not managed is not counted", testStorageUnmanaged},
 	} {
@@ -232,6 +233,28 @@ func testStorageOwners(t *testing.T, c *cluster) {
 	c.expectStorage(t, "each", "88 + 0 in 3: alice 48, carol 30, bob 10")
 	c.refuse(t, kubeSystem+"ephemeral-volume-controller", ownedBy(volume("team", "scratch-t", "slow", 21), "v1", "Pod", pod),
 		"carol has claimed 30Gi of 50Gi in project vision (quota each)", "project vision has claimed 88Gi of 100Gi (quota vision)", "Ask for 12Gi or less")
+}
+
+// testStorageClassLater claims while there is no default class, and gives the claim a
+// class afterwards, as the volume controller and everybody else may.
+func testStorageClassLater(t *testing.T, c *cluster) {
+	q := storageQuota(t, "dave", "scope: {user: dave}\nlimits: {perStorageClass: {fast: 5Gi}}")
+	c.mustCreate(t, q)
+	c.expectStorage(t, "dave", "0 + 0 in 0: ")
+	pvc := volume("team", "classless", "", 10)
+	c.create(t, "dave", pvc)
+	c.expectStorage(t, "dave", "10 + 0 in 1: dave 10")
+	requireRefused(t, c.merge(t, "dave", pvc, `{"spec":{"storageClassName":"fast"}}`), "dave may claim at most 5Gi in all of StorageClass fast (quota dave)")
+	if err := c.merge(t, "dave", pvc, `{"spec":{"storageClassName":"slow"}}`); err != nil {
+		t.Errorf("a class that is not limited: %v", err)
+	}
+	for _, object := range []client.Object{pvc, q} {
+		if err := c.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.letGo(t, pvc)
+	c.expectStorage(t, "each", "88 + 0 in 3: alice 48, carol 30, bob 10")
 }
 
 func testStorageLowered(t *testing.T, c *cluster) {

@@ -124,7 +124,7 @@ func (l *ClaimLedger) enter(o *order) {
 // work answers orders until none waits.
 func (l *ClaimLedger) work() {
 	for {
-		time.Sleep(gather)
+		<-time.After(gather)
 		batch := l.take(true)
 		if len(batch) == 0 {
 			return
@@ -162,7 +162,7 @@ func (l *ClaimLedger) commit(batch []*order) {
 			o.last = err
 		}
 		l.mu.Unlock()
-		time.Sleep(backOff(attempt))
+		<-time.After(backOff(attempt))
 		batch = append(batch, l.take(false)...)
 	}
 }
@@ -248,7 +248,11 @@ func (l *ClaimLedger) follow(ctx context.Context, version uint64) error {
 		if waited >= catchUp {
 			return l.claims.Refresh(ctx)
 		}
-		time.Sleep(gather)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for volume claims up to version %d: %w", version, ctx.Err())
+		case <-time.After(gather):
+		}
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ func (s *sum) of(m Measure, class string) tally {
 		return tally{}.plus(s.volumes)
 	case PerClass:
 		return s.classes[class]
+	case Total:
 	}
 	return s.bytes
 }
@@ -53,6 +54,7 @@ func (p part) in(m Measure, class string) int64 {
 		return p.volumes
 	case PerClass:
 		return p.of(class)
+	case Total:
 	}
 	return p.bytes
 }

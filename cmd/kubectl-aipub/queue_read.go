@@ -18,6 +18,7 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
 	"aipub.io/aipub/quota/gate"
+	"aipub.io/aipub/quota/objects"
 	"aipub.io/aipub/quota/queue"
 )
 
@@ -26,7 +27,9 @@ type waiter struct {
 	queue.Item
 	pods  []*corev1.Pod // those that wait, eldest first
 	since time.Time     // when the eldest was made
-	// version is the resourceVersion of the workload; empty when it was not found.
+	// workload is what its object says; nil when that is the pod, or was not found.
+	workload *objects.Workload
+	// version is the resourceVersion of that object or pod; empty when not found.
 	version string
 }
 
@@ -102,10 +105,10 @@ func (q *queues) settings(project string) queue.Settings {
 func (q *queues) gather() {
 	for i := range q.pods {
 		p := &q.pods[i]
-		if !waits(p) {
+		if !objects.Waits(p) {
 			continue
 		}
-		c := claimOf(p)
+		c := objects.ClaimOf(p)
 		w := q.waiters[c.Workload]
 		if w == nil {
 			w = &waiter{Item: queue.Item{Workload: c.Workload, Party: c.Party}}
@@ -120,15 +123,16 @@ func (q *queues) gather() {
 		w.since = w.pods[0].CreationTimestamp.Time
 		w.Created = w.since
 		if w.Workload.Kind == "Pod" && w.Workload.Group == "" {
-			w.read(w.pods[0].ObjectMeta)
+			w.read(&w.pods[0].ObjectMeta)
 		}
 	}
 }
 
 // read takes a waiter's place in the order from its workload.
-func (w *waiter) read(m metav1.ObjectMeta) {
-	w.Rank, w.Promoted = m.Annotations[api.RankAnnotation], m.Annotations[api.PromotedAnnotation]
-	w.Created, w.version = m.CreationTimestamp.Time, m.ResourceVersion
+func (w *waiter) read(m *metav1.ObjectMeta) *objects.Workload {
+	is := objects.WorkloadOf(m, w.Workload.Group, w.Workload.Kind)
+	w.Rank, w.Promoted, w.Created, w.version = is.Rank, is.Promoted, is.Created, m.ResourceVersion
+	return is
 }
 
 // readWorkloads reads the metadata of the workloads that wait. Without it the order
@@ -141,14 +145,15 @@ func (q *queues) readWorkloads(ctx context.Context, from lister, find mapper) er
 		}
 	}
 	for kind := range kinds {
-		objects, err := listMetadata(ctx, from, kind, find)
+		all, err := listMetadata(ctx, from, kind, find)
 		if err != nil {
 			return err
 		}
-		for _, m := range objects {
+		for i := range all {
+			m := &all[i]
 			w := q.waiters[quota.Workload{Group: kind.Group, Kind: kind.Kind, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)}]
 			if w != nil {
-				w.read(m)
+				w.workload = w.read(m)
 			}
 		}
 	}
@@ -221,4 +226,9 @@ func (q *queues) why(pod *corev1.Pod) (reason, message string) {
 		return c.Reason, c.Message
 	}
 	return reasonNotSaid, "the controller has not said yet why it waits"
+}
+
+// allocated is what the controller has written on a pod; nil: nothing yet.
+func allocated(pod *corev1.Pod) *corev1.PodCondition {
+	return objects.Condition(pod, api.ConditionAllocated)
 }

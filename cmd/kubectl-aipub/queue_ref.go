@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"aipub.io/aipub/quota"
+	"aipub.io/aipub/quota/objects"
 )
 
 // shortKinds are the names that kubectl users type for kinds.
@@ -81,8 +82,8 @@ func (q *queues) find(r workloadRef) (*waiter, error) {
 		}
 	}
 	for i := range q.pods {
-		if p := &q.pods[i]; r.means(workloadOf(p)) || r.hasPod(p) {
-			return nil, fmt.Errorf("%s does not wait any more: %s", refOf(workloadOf(p)), statePhrase(p))
+		if p := &q.pods[i]; r.means(objects.Owner(p)) || r.hasPod(p) {
+			return nil, fmt.Errorf("%s does not wait any more: %s", refOf(objects.Owner(p)), statePhrase(p))
 		}
 	}
 	var known []string
@@ -99,7 +100,7 @@ func (q *queues) find(r workloadRef) (*waiter, error) {
 // statePhrase says what became of a pod that is not in the queue.
 func statePhrase(p *corev1.Pod) string {
 	switch {
-	case hasEnded(p):
+	case objects.Ended(p):
 		return fmt.Sprintf("its pod %s has ended (%s)", p.Name, p.Status.Phase)
 	case p.DeletionTimestamp != nil:
 		return fmt.Sprintf("its pod %s is being deleted", p.Name)
@@ -122,7 +123,7 @@ func (a *app) completeWaiting(cmd *cobra.Command, args []string, prefix string) 
 	}
 	var names []string
 	for i := range pods.Items {
-		if name := refOf(workloadOf(&pods.Items[i])); waits(&pods.Items[i]) && strings.HasPrefix(name, prefix) {
+		if name := refOf(objects.Owner(&pods.Items[i])); objects.Waits(&pods.Items[i]) && strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
+	"aipub.io/aipub/quota/objects"
 )
 
 // queueDoc is a queue, or all of them. Its JSON form is for scripts.
@@ -101,7 +102,7 @@ func (q *queues) document(project string) *queueDoc {
 func (q *queues) row(w *waiter) queueRow {
 	r := queueRow{
 		Project: w.Party.Project, Workload: refOf(w.Workload), User: w.Party.User, Type: w.Party.Type,
-		Pods: len(w.pods), Sets: setsOf(&w.pods[0].Spec), Promoted: w.Promoted != "", Key: w.Key(),
+		Pods: len(w.pods), Sets: objects.Sets(&w.pods[0].Spec), Promoted: w.Promoted != "", Key: w.Key(),
 		Since: metav1.NewTime(w.since),
 	}
 	if w.Promoted != "" {

@@ -15,6 +15,7 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
 	"aipub.io/aipub/quota/gate"
+	"aipub.io/aipub/quota/objects"
 )
 
 // taken is the snapshot that is decided on.
@@ -134,7 +135,7 @@ func TestSetsOfAPod(t *testing.T) {
 		"an init container behind it": {[]corev1.Container{sidecar, asks("i", "cpu")}, []corev1.Container{asks("a", "small")}, "2 cpu, small"},
 		"none":                        {nil, []corev1.Container{asks("a")}, ""},
 	} {
-		if got := setWords(setsOf(&corev1.PodSpec{InitContainers: tc.init, Containers: tc.main})); got != tc.want {
+		if got := setWords(objects.Sets(&corev1.PodSpec{InitContainers: tc.init, Containers: tc.main})); got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 	}

@@ -198,3 +198,10 @@ func setCountWords(sets map[string]int32) string {
 	}
 	return setWords(out)
 }
+
+func valueOr(p *int32, otherwise int32) int32 {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

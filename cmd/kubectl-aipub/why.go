@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota/objects"
 )
 
 func newWhy(a *app) *cobra.Command {
@@ -87,7 +88,7 @@ func (a *app) look(ctx context.Context, from lister, s *scene) []string {
 			notes = append(notes, fmt.Sprintf("%s: %v", what, explain(err)))
 		}
 	}
-	if waits(s.pod) {
+	if objects.Waits(s.pod) {
 		q, err := a.readQueues(ctx, from)
 		miss("its place in the queue is not known, and the reason is what the controller wrote last", err)
 		if err == nil {
@@ -95,7 +96,7 @@ func (a *app) look(ctx context.Context, from lister, s *scene) []string {
 			notes = append(notes, q.notes...)
 		}
 	}
-	if s.pod.Spec.NodeName != "" && !hasEnded(s.pod) && len(setsOf(&s.pod.Spec)) > 0 {
+	if s.pod.Spec.NodeName != "" && !objects.Ended(s.pod) && len(objects.Sets(&s.pod.Spec)) > 0 {
 		var partitions api.NodePartitionList
 		miss("what the node has given it is not known", from.List(ctx, &partitions))
 		i := slices.IndexFunc(partitions.Items, func(p api.NodePartition) bool { return p.Name == s.pod.Spec.NodeName })

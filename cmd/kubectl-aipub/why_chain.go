@@ -13,6 +13,7 @@ import (
 
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
+	"aipub.io/aipub/quota/objects"
 	"aipub.io/aipub/quota/queue"
 )
 
@@ -74,7 +75,7 @@ type whyStep struct {
 
 // explain makes the chain of a pod.
 func (s *scene) explain() *whyDoc {
-	c := claimOf(s.pod)
+	c := objects.ClaimOf(s.pod)
 	d := &whyDoc{
 		APIVersion: planVersion, Kind: "Why", Pod: s.pod.Namespace + "/" + s.pod.Name, Sets: c.Sets, Created: s.pod.CreationTimestamp,
 	}
@@ -82,16 +83,16 @@ func (s *scene) explain() *whyDoc {
 		d.Workload, d.Project, d.User, d.Type = refOf(c.Workload), c.Party.Project, c.Party.User, c.Party.Type
 	}
 	switch {
-	case hasEnded(s.pod):
+	case objects.Ended(s.pod):
 		s.ended(d)
-	case waits(s.pod):
+	case objects.Waits(s.pod):
 		s.waiting(d)
 	case !s.managed():
 		s.unmanaged(d)
 	default:
 		s.open(d)
 	}
-	if s.pod.DeletionTimestamp != nil && !hasEnded(s.pod) {
+	if s.pod.DeletionTimestamp != nil && !objects.Ended(s.pod) {
 		d.Notes = append(d.Notes, "it is being deleted; what it holds counts until it is gone")
 	}
 	return d
@@ -198,7 +199,7 @@ func (s *scene) withPlace(step, words string) string {
 	if step != stageQueue || s.queues == nil {
 		return words
 	}
-	c := claimOf(s.pod)
+	c := objects.ClaimOf(s.pod)
 	order := s.queues.ofProject(c.Party.Project)
 	place := 0
 	for i, it := range order {

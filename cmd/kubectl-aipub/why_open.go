@@ -11,13 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota/objects"
 )
 
 // open explains a pod whose gate is open.
 func (s *scene) open(d *whyDoc) {
 	c := allocated(s.pod)
 	opened := s.pod.Annotations[api.OpenedAnnotation]
-	since, reason := metav1.NewTime(openSince(s.pod)), api.ReasonOpened
+	since, reason := metav1.NewTime(objects.OpenSince(s.pod)), api.ReasonOpened
 	if c != nil {
 		reason, since = c.Reason, c.LastTransitionTime
 	}
@@ -60,7 +61,7 @@ func (s *scene) unmanaged(d *whyDoc) {
 
 // scheduled explains what the scheduler and the node say.
 func (s *scene) scheduled(d *whyDoc) {
-	c := podCondition(s.pod, corev1.PodScheduled)
+	c := objects.Condition(s.pod, corev1.PodScheduled)
 	gates := otherGates(s.pod)
 	switch {
 	case s.pod.Spec.NodeName != "":
@@ -97,7 +98,7 @@ func (s *scene) onNode(d *whyDoc) {
 		return
 	}
 	var since *metav1.Time
-	if c := podCondition(s.pod, corev1.PodReady); c != nil {
+	if c := objects.Condition(s.pod, corev1.PodReady); c != nil {
 		since = &c.LastTransitionTime
 	}
 	d.add(stageNode, saysYes, string(s.pod.Status.Phase), since, "%s", joinWords("its containers run", held))
@@ -195,7 +196,7 @@ func (s *scene) end() (reason, message string, since *metav1.Time) {
 	if c := allocated(s.pod); askedToGo(c) {
 		return c.Reason, c.Message, &c.LastTransitionTime
 	}
-	if c := podCondition(s.pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
+	if c := objects.Condition(s.pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
 		return c.Reason, orElse(c.Message, "it was asked to go"), &c.LastTransitionTime
 	}
 	for _, c := range s.pod.Status.ContainerStatuses {

@@ -49,7 +49,8 @@ var rows = map[string]row{
 	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner", "quota", "quota/storage"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},
 	"quota/queue":          {floor: 2, imports: []string{"api/v1alpha1", "quota"}},
-	"quota/kube":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/placement", "quota/storage"}, guarded: []string{"controller-runtime"}},
+	"quota/kube":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/objects", "quota/placement", "quota/storage"}, guarded: []string{"controller-runtime"}},
+	"quota/objects":        {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/placement"}},
 	"quota/gate":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/queue", "quota/placement"}},
 
 	"cmd/aipub-cdi-hook":   {floor: 9, imports: []string{"*"}},

@@ -112,7 +112,7 @@ func (m *model) floorOf(uid string) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if w := m.workloads[uid]; w != nil {
-		if f, ok := w.quotaFloor(m.autoscalers); ok {
+		if f, ok := w.Floor(m.autoscalers); ok {
 			return f.MinReplicas
 		}
 	}

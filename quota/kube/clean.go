@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"aipub.io/aipub/quota/objects"
 )
 
 // OpenAll opens every gate of ours in the cluster, the eldest pods first, and then
@@ -66,7 +68,7 @@ func openOnce(ctx context.Context, c client.Client) (int, error) {
 	var errs []error
 	for _, e := range pods {
 		s := sending{
-			intent:  intent{UID: e.claim.UID, Namespace: e.claim.Namespace, Name: e.claim.Name, Grade: gradeUnmanaged},
+			intent:  intent{UID: e.Claim.UID, Namespace: e.Claim.Namespace, Name: e.Claim.Name, Grade: objects.Unmanaged},
 			key:     e.key(),
 			version: e.version, gates: e.gates,
 		}
@@ -96,8 +98,8 @@ func gatedPods(ctx context.Context, c client.Client) ([]*entry, error) {
 			return nil, fmt.Errorf("list pods: %w", err)
 		}
 		for i := range page.Items {
-			e := readPod(&page.Items[i], func(s *corev1.PodSpec) *corev1.PodSpec { return s })
-			if e.gated && !e.ended && !e.leaving {
+			e := readPod(&page.Items[i], nil)
+			if e.Gated && !e.Ended && !e.Leaving {
 				out = append(out, e)
 			}
 		}

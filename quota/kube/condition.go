@@ -15,6 +15,7 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
 	"aipub.io/aipub/quota/gate"
+	"aipub.io/aipub/quota/objects"
 )
 
 const (
@@ -47,15 +48,15 @@ func (l *Leader) openWishes(v *view) []wish {
 			break
 		}
 		e := l.watch.model.pods[v.Charged[i].Claim.UID]
-		if e == nil || e.assumed != nil || e.gated || e.ended || e.leaving || e.said(corev1.ConditionTrue) {
+		if e == nil || e.assumed != nil || e.Gated || e.Ended || e.Leaving || e.said(corev1.ConditionTrue) {
 			continue
 		}
 		reason := api.ReasonOpened
-		if e.grade == gradeUnmanaged {
+		if e.Grade == objects.Unmanaged {
 			reason = api.ReasonUnmanaged
 		}
-		note := openedNote(&sending{intent: intent{Node: e.node, Grade: e.grade}})
-		out = append(out, newWish(e.claim, corev1.ConditionTrue, reason, note, v))
+		note := openedNote(&sending{intent: intent{Node: e.Node, Grade: e.Grade}})
+		out = append(out, newWish(e.Claim, corev1.ConditionTrue, reason, note, v))
 	}
 	return out
 }
@@ -79,8 +80,8 @@ func (l *Leader) waitWishes(v *view, plan *gate.Plan) []wish {
 		if e == nil || !e.waits() {
 			continue
 		}
-		if e.said(corev1.ConditionFalse) && e.allocated.Reason == w.Reason &&
-			(e.allocated.Message == w.Message || v.Now.Sub(l.told[w.Claim.UID]) < rephrase) {
+		if e.said(corev1.ConditionFalse) && e.Allocated.Reason == w.Reason &&
+			(e.Allocated.Message == w.Message || v.Now.Sub(l.told[w.Claim.UID]) < rephrase) {
 			continue
 		}
 		out = append(out, newWish(w.Claim, corev1.ConditionFalse, w.Reason, w.Message, v))
@@ -90,7 +91,7 @@ func (l *Leader) waitWishes(v *view, plan *gate.Plan) []wish {
 
 // said reports whether the pod's condition has a status.
 func (e *entry) said(status corev1.ConditionStatus) bool {
-	return e.allocated != nil && e.allocated.Status == status
+	return e.Allocated != nil && e.Allocated.Status == status
 }
 
 func newWish(claim quota.Claim, status corev1.ConditionStatus, reason, message string, v *view) wish {

@@ -22,17 +22,17 @@ type lostPod struct {
 // lost says why the node that was chosen for a pod will not take it; empty where it
 // may. Only pods that are made again can be lost: others were not pinned.
 func (e *entry) lost(c cluster, now time.Time) string {
-	if e.gated || e.bound != "" || e.leaving || !e.owned || e.node == "" {
+	if e.Gated || e.Bound != "" || e.Leaving || !e.owned || e.Node == "" {
 		return ""
 	}
-	usable, known := c.usable[e.node]
+	usable, known := c.usable[e.Node]
 	switch {
 	case !known:
-		return fmt.Sprintf("node %s is gone", e.node)
+		return fmt.Sprintf("node %s is gone", e.Node)
 	case !usable:
-		return fmt.Sprintf("node %s takes no pods now (not ready, or cordoned)", e.node)
+		return fmt.Sprintf("node %s takes no pods now (not ready, or cordoned)", e.Node)
 	case !e.unschedulable.IsZero() && now.Sub(e.unschedulable) > patience:
-		return fmt.Sprintf("the scheduler has found no place on node %s for %s", e.node, patience)
+		return fmt.Sprintf("the scheduler has found no place on node %s for %s", e.Node, patience)
 	}
 	return ""
 }

@@ -3,15 +3,14 @@
 package kube
 
 import (
-	"encoding/json"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
+	"aipub.io/aipub/quota/objects"
 )
 
 // model is what one replica knows of pods, workloads and namespaces. Informers feed
@@ -28,9 +27,9 @@ type model struct {
 	inherited map[string]intent
 	// projects of managed namespaces.
 	projects    map[string]string
-	workloads   map[string]*workload // by UID
-	autoscalers map[hpaKey]int64
-	bounds      map[string]*corev1.PodSpec
+	workloads   map[string]*objects.Workload // by UID
+	autoscalers map[objects.Target]int64
+	bounds      objects.Bounds
 	// changed is closed and made anew at each change.
 	changed chan struct{}
 	turn    uint64 // counts changes
@@ -38,8 +37,8 @@ type model struct {
 
 func newModel() *model {
 	return &model{
-		pods: map[string]*entry{}, projects: map[string]string{}, workloads: map[string]*workload{},
-		autoscalers: map[hpaKey]int64{}, bounds: map[string]*corev1.PodSpec{}, changed: make(chan struct{}),
+		pods: map[string]*entry{}, projects: map[string]string{}, workloads: map[string]*objects.Workload{},
+		autoscalers: map[objects.Target]int64{}, changed: make(chan struct{}),
 		inherited: map[string]intent{}, gone: map[string]time.Time{},
 	}
 }
@@ -86,19 +85,19 @@ func (m *model) applyLocked(pod *corev1.Pod) {
 	if _, gone := m.gone[uid]; gone || (before != nil && !newer(pod.ResourceVersion, before.version)) {
 		return
 	}
-	e := readPod(pod, m.intern)
+	e := readPod(pod, &m.bounds)
 	if before != nil {
 		e.retry = before.retry
 		e.assumed = before.assumed
 		// An open gate answers all questions about its opening; an end likewise.
-		if !e.gated || e.ended {
+		if !e.Gated || e.Ended {
 			e.assumed = nil
 		}
-		if e.assumed == nil && !e.gated && before.assumed != nil && e.allocated == nil {
-			e.claim.Since = before.assumed.intent.At
+		if e.assumed == nil && !e.Gated && before.assumed != nil && e.Allocated == nil {
+			e.Claim.Since = before.assumed.intent.At
 		}
 	}
-	if in, ok := m.inherited[uid]; ok && before == nil && e.gated {
+	if in, ok := m.inherited[uid]; ok && before == nil && e.Gated {
 		e.assumed = &assumption{intent: in, unknown: true}
 	}
 	m.pods[uid] = e
@@ -139,25 +138,6 @@ func (m *model) bury(uid string) {
 	m.gone[uid] = now
 }
 
-// intern gives equal bounds one address, so that they are judged once.
-func (m *model) intern(spec *corev1.PodSpec) *corev1.PodSpec {
-	raw, err := json.Marshal(spec)
-	if err != nil {
-		return spec
-	}
-	if known := m.bounds[string(raw)]; known != nil {
-		return known
-	}
-	if len(m.bounds) >= maxBounds {
-		m.bounds = map[string]*corev1.PodSpec{}
-	}
-	m.bounds[string(raw)] = spec
-	return spec
-}
-
-// maxBounds is how many different bounds are remembered.
-const maxBounds = 10000
-
 func (m *model) setNamespace(name, project string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +152,7 @@ func (m *model) setNamespace(name, project string) {
 }
 
 // setWorkload takes what was seen of a workload; it returns what was known before.
-func (m *model) setWorkload(w *workload) *workload {
+func (m *model) setWorkload(w *objects.Workload) *objects.Workload {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.workloads[w.UID]
@@ -188,7 +168,7 @@ func (m *model) removeWorkload(uid string) {
 	m.touched()
 }
 
-func (m *model) setAutoscaler(key hpaKey, n int64, known bool) {
+func (m *model) setAutoscaler(key objects.Target, n int64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known {
@@ -261,7 +241,7 @@ func (m *model) inherit(batch []intent) {
 	defer m.mu.Unlock()
 	for _, in := range batch {
 		m.inherited[in.UID] = in
-		if e := m.pods[in.UID]; e != nil && e.gated && !e.ended {
+		if e := m.pods[in.UID]; e != nil && e.Gated && !e.Ended {
 			e.assumed = &assumption{intent: in, unknown: true}
 		}
 	}
@@ -276,7 +256,7 @@ func (m *model) settled(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	delete(m.inherited, uid)
 	m.applyLocked(pod)
-	if e := m.pods[uid]; e != nil && e.gated {
+	if e := m.pods[uid]; e != nil && e.Gated {
 		e.assumed = nil
 	}
 	m.touched()
@@ -297,10 +277,5 @@ func (m *model) endList(pods map[string]bool, version string) {
 	m.touched()
 }
 
-// project of a pod's namespace; empty when it is not managed.
-func (m *model) managed(e *entry) bool {
-	return m.projects[e.claim.Namespace] != "" && e.claim.Namespace != "kube-system" && e.grade != gradeUnmanaged
-}
-
-// gradeUnmanaged is written on pods that were opened without a charge.
-const gradeUnmanaged quota.Grade = api.ReasonUnmanaged
+// projectOf is the project of a namespace; empty when it has none.
+func (m *model) projectOf(namespace string) string { return m.projects[namespace] }

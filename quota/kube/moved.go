@@ -9,20 +9,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota/objects"
 )
 
 // announceMove records that somebody changed a workload's place in the queue, and
 // who: it is what remains to be read of it afterwards. Only the leader records.
-func (w *Watch) announceMove(before *workload, object client.Object) {
+func (w *Watch) announceMove(before *objects.Workload, object client.Object) {
 	if before == nil || w.events == nil || !w.leading.Load() {
 		return
 	}
 	a := object.GetAnnotations()
 	reason := ""
 	switch {
-	case a[api.PromotedAnnotation] != before.promoted:
+	case a[api.PromotedAnnotation] != before.Promoted:
 		reason = api.ReasonPromoted
-	case a[api.RankAnnotation] != before.rank:
+	case a[api.RankAnnotation] != before.Rank:
 		reason = api.ReasonMoved
 	default:
 		return

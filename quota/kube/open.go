@@ -16,6 +16,7 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
 	"aipub.io/aipub/quota/gate"
+	"aipub.io/aipub/quota/objects"
 )
 
 func typeUID(uid string) types.UID { return types.UID(uid) }
@@ -190,8 +191,8 @@ func (l *Leader) lookAgain(ctx context.Context, s *sending) (bool, error) {
 		return false, fmt.Errorf("look at pod %s: %w", s.key, err)
 	}
 	m.apply(pod)
-	e := readPod(pod, func(spec *corev1.PodSpec) *corev1.PodSpec { return spec })
-	if !e.gated || e.ended || e.leaving {
+	e := readPod(pod, nil)
+	if !e.Gated || e.Ended || e.Leaving {
 		m.forgetAssumption(s.UID, time.Time{})
 		return false, nil
 	}
@@ -212,7 +213,7 @@ func openedNote(s *sending) string {
 	case quota.Surge:
 		note += "; it stands above the limit while it replaces an older pod"
 	case quota.Within:
-	case gradeUnmanaged:
+	case objects.Unmanaged:
 		note = "its namespace is not managed any more, so its gate is open"
 	}
 	return note
@@ -223,7 +224,7 @@ func openedNote(s *sending) string {
 func (l *Leader) openUnmanaged(ctx context.Context, claims []quota.Claim) error {
 	open := make([]gate.Opening, 0, min(len(claims), l.config.Most))
 	for _, c := range claims[:cap(open)] {
-		open = append(open, gate.Opening{Claim: c, Grade: gradeUnmanaged})
+		open = append(open, gate.Opening{Claim: c, Grade: objects.Unmanaged})
 	}
 	return l.openAll(ctx, open)
 }

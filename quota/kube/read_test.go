@@ -18,6 +18,7 @@ import (
 
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
+	"aipub.io/aipub/quota/objects"
 )
 
 func container(set string, n int64, sidecar bool) corev1.Container {
@@ -48,14 +49,14 @@ func TestWhatAPodHoldsOfEachSet(t *testing.T) {
 		"another resource of ours is no set.": {nil, []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"aipub.io/other": resource.MustParse("1")}}}}, map[string]int64{}},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: tc.init, Containers: tc.main}}
-		if got := setsOf(&pod.Spec); !maps.Equal(got, tc.want) {
+		if got := objects.Sets(&pod.Spec); !maps.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 		stripped, err := stripPod(pod)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := setsOf(&stripped.(*corev1.Pod).Spec); !maps.Equal(got, tc.want) { //nolint:forcetypeassert // a pod went in
+		if got := objects.Sets(&stripped.(*corev1.Pod).Spec); !maps.Equal(got, tc.want) { //nolint:forcetypeassert // a pod went in
 			t.Errorf("%s, as the cache keeps it: %v, want %v", name, got, tc.want)
 		}
 	}
@@ -80,14 +81,14 @@ func TestHowManyPodsOfAJobStartTogether(t *testing.T) {
 		if tc.gang != "" {
 			job.Annotations = map[string]string{api.GangAnnotation: tc.gang}
 		}
-		if got := gangOf(job); got != tc.want {
+		if got := objects.WorkloadOf(job, "batch", "Job").Gang; got != tc.want {
 			t.Errorf("gang %q of %v: %d, want %d", tc.gang, job.Spec, got, tc.want)
 		}
 	}
 }
 
 func TestTheMinimumOfAnOperation(t *testing.T) {
-	deployment := func(annotation string, replicas int32) *workload {
+	deployment := func(annotation string, replicas int32) *objects.Workload {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "serve", UID: "u", Annotations: map[string]string{
 			api.ProjectAnnotation: "vision", api.UserAnnotation: "ops", api.TypeAnnotation: string(api.TypeOperation),
 		}}}
@@ -96,34 +97,34 @@ func TestTheMinimumOfAnOperation(t *testing.T) {
 		}
 		d.Spec.Replicas = &replicas
 		d.Spec.Template.Spec.Containers = []corev1.Container{container("small", 1, false)}
-		return readWorkload(d, "apps", "Deployment")
+		return objects.WorkloadOf(d, "apps", "Deployment")
 	}
 	three := int32(3)
-	key, n := readAutoscaler(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+	key, n := objects.AutoscalerOf(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "serve"}, MinReplicas: &three,
 	}})
-	scaled := map[hpaKey]int64{key: n}
+	scaled := map[objects.Target]int64{key: n}
 	for _, tc := range []struct {
 		annotation  string
 		replicas    int32
-		autoscalers map[hpaKey]int64
+		autoscalers map[objects.Target]int64
 		want        int64
 	}{
 		{"", 5, nil, 1}, {"", 0, nil, 0}, {"", 5, scaled, 3}, {"2", 5, scaled, 2}, {"0", 5, scaled, 0}, {"2", 0, nil, 2}, {"odd", 5, nil, 1},
 	} {
-		f, _ := deployment(tc.annotation, tc.replicas).quotaFloor(tc.autoscalers)
+		f, _ := deployment(tc.annotation, tc.replicas).Floor(tc.autoscalers)
 		if f.MinReplicas != tc.want {
 			t.Errorf("%+v: %d", tc, f.MinReplicas)
 		}
 	}
-	f, ok := deployment("2", 1).quotaFloor(nil)
+	f, ok := deployment("2", 1).Floor(nil)
 	want := quota.Workload{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "serve", UID: "u"}
 	if !ok || f.Workload != want || f.Sets["small"] != 1 || f.Party.User != "ops" {
 		t.Errorf("floor %+v", f)
 	}
 	pod := gatedPod("ns", "ops", "serve-1")
 	pod.Annotations[api.WorkloadAnnotation] = "apps/Deployment/serve/u"
-	if got := workloadOf(pod); got != want {
+	if got := objects.Owner(pod); got != want {
 		t.Errorf("a pod's workload %+v differs from its floor's %+v", got, want)
 	}
 }
@@ -215,7 +216,7 @@ func TestAnAssumptionLastsUntilItIsAnswered(t *testing.T) {
 	pod := gatedPod("vision", "alice", "a")
 	pod.UID, pod.ResourceVersion = "u", "1"
 	m.apply(pod)
-	claim := m.pods["u"].claim
+	claim := m.pods["u"].Claim
 	if _, ok := m.assume(claim, intent{UID: "u"}); !ok {
 		t.Fatal("not assumed")
 	}

@@ -3,10 +3,9 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
 	"aipub.io/aipub/quota/gate"
+	"aipub.io/aipub/quota/objects"
 	"aipub.io/aipub/quota/placement"
 )
 
@@ -39,71 +39,25 @@ func (m *model) snapshot(s cluster, now time.Time) view {
 	for _, e := range m.pods {
 		m.sort(&v, s, e)
 	}
-	type dated struct {
-		quota.Floor
-		created time.Time
-	}
-	var floors []dated
-	for _, w := range m.workloads {
-		if f, ok := w.quotaFloor(m.autoscalers); ok && m.projects[w.Namespace] != "" {
-			floors = append(floors, dated{f, w.created})
-		}
-	}
-	slices.SortFunc(floors, func(a, b dated) int {
-		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.Workload.UID, b.Workload.UID))
-	})
-	for _, f := range floors {
-		v.Floors = append(v.Floors, f.Floor)
-	}
+	v.Floors = objects.Floors(maps.Values(m.workloads), m.autoscalers, m.projectOf)
 	return v
 }
 
 // sort puts a pod where it belongs.
 func (m *model) sort(v *view, s cluster, e *entry) {
-	switch {
-	case e.ended:
+	switch project := m.projectOf(e.Claim.Namespace); {
+	case e.Ended:
 	case e.charged():
-		v.Charged = append(v.Charged, gate.Charged{
-			Claim: e.chargedClaim(), Grade: e.chargedGrade(), Node: e.place(), Bound: e.bound != "",
-			Leaving: e.leaving, Unmanaged: !m.managed(e), Ask: e.ask,
-		})
+		v.Charged = append(v.Charged, e.charge(project))
 		if why := e.lost(s, v.Now); why != "" {
-			v.lost = append(v.lost, lostPod{claim: e.claim, node: e.node, why: why})
+			v.lost = append(v.lost, lostPod{claim: e.Claim, node: e.Node, why: why})
 		}
 	case !e.waits() || v.Now.Before(e.retry):
-	case !m.managed(e):
-		v.unmanaged = append(v.unmanaged, e.claim)
+	case !e.Managed(project):
+		v.unmanaged = append(v.unmanaged, e.Claim)
 	default:
-		v.Pending = append(v.Pending, m.pending(e))
+		v.Pending = append(v.Pending, e.Pending(m.workloads[e.Claim.Workload.UID]))
 	}
-}
-
-func (e *entry) chargedClaim() quota.Claim {
-	c := e.claim
-	if e.assumed != nil {
-		c.Since = e.assumed.intent.At
-	}
-	return c
-}
-
-func (e *entry) chargedGrade() quota.Grade {
-	switch {
-	case e.assumed != nil:
-		return e.assumed.intent.Grade
-	case e.grade == "":
-		return quota.Within // opened by somebody else
-	}
-	return e.grade
-}
-
-func (m *model) pending(e *entry) gate.Pending {
-	p := gate.Pending{Claim: e.claim, Ask: e.ask, Created: e.made}
-	if w := m.workloads[e.claim.Workload.UID]; w != nil {
-		p.Rank, p.Promoted, p.Created, p.Gang = w.rank, w.promoted, w.created, w.gang
-	} else if e.claim.Workload.Kind == "Pod" {
-		p.Rank, p.Promoted = e.rank, e.promoted
-	}
-	return p
 }
 
 // cluster is what decisions look at beside pods and workloads.
@@ -140,38 +94,24 @@ func readCluster(ctx context.Context, reader client.Reader, nodes *nodeCache) (c
 			return cluster{}, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
-	c := cluster{quotas: quotas.Items, queues: queues.Items, sizes: quota.Sizes{}, usable: map[string]bool{}}
-	for i := range sets.Items {
-		c.sizes[sets.Items[i].Name] = quota.Units(sets.Items[i].Spec.GPUUnits)
-	}
-	slices.SortFunc(c.quotas, func(a, b api.ResourceSetQuota) int { return cmp.Compare(a.Name, b.Name) })
+	c := cluster{quotas: quotas.Items, queues: queues.Items, sizes: objects.Sizes(sets.Items)}
+	objects.SortQuotas(c.quotas)
 	c.nodes, c.usable = nodes.read(partitions.Items, nodeList.Items)
 	return c, nil
 }
 
 func (n *nodeCache) read(partitions []api.NodePartition, nodes []corev1.Node) ([]placement.Node, map[string]bool) {
-	byName := make(map[string]*corev1.Node, len(nodes))
-	for i := range nodes {
-		byName[nodes[i].Name] = &nodes[i]
-	}
 	known, usable := make(map[string]knownNode, len(partitions)), map[string]bool{}
-	out := make([]placement.Node, 0, len(partitions))
-	for i := range partitions {
-		p := &partitions[i]
-		node := byName[p.Name]
-		if node == nil {
-			continue
-		}
+	out := objects.Nodes(partitions, nodes, func(p *api.NodePartition, node *corev1.Node) placement.Node {
 		k, ok := n.known[p.Name]
 		if !ok || k.node != node.ResourceVersion || k.partition != p.ResourceVersion {
 			k = knownNode{node: node.ResourceVersion, partition: p.ResourceVersion,
 				made: placement.NodeFrom(p, node), usable: takesPods(node)}
 		}
 		known[p.Name], usable[p.Name] = k, k.usable
-		out = append(out, k.made)
-	}
+		return k.made
+	})
 	n.known = known
-	slices.SortFunc(out, func(a, b placement.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return out, usable
 }
 

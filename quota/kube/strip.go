@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota/objects"
 )
 
 // A cluster has far more in its objects than is used here. Each of these takes the
@@ -71,7 +72,7 @@ func stripPod(object any) (any, error) {
 func stripContainers(all []corev1.Container) []corev1.Container {
 	var out []corev1.Container
 	for i := range all {
-		if sets := asks(&all[i]); len(sets) > 0 {
+		if sets := objects.ContainerSets(&all[i]); len(sets) > 0 {
 			out = append(out, corev1.Container{
 				Name: all[i].Name, RestartPolicy: all[i].RestartPolicy,
 				Resources: corev1.ResourceRequirements{Limits: onlySets(all[i].Resources)},

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota/objects"
 )
 
 // managedPods selects the pods that admission labelled.
@@ -240,14 +241,14 @@ func (w *Watch) removeNamespace(o any) {
 
 func (w *Watch) setAutoscaler(o any) {
 	if h, ok := o.(*autoscalingv2.HorizontalPodAutoscaler); ok {
-		key, n := readAutoscaler(h)
+		key, n := objects.AutoscalerOf(h)
 		w.model.setAutoscaler(key, n, true)
 	}
 }
 
 func (w *Watch) removeAutoscaler(o any) {
 	if h, ok := o.(*autoscalingv2.HorizontalPodAutoscaler); ok {
-		key, _ := readAutoscaler(h)
+		key, _ := objects.AutoscalerOf(h)
 		w.model.setAutoscaler(key, 0, false)
 	}
 }
@@ -257,7 +258,7 @@ func (w *Watch) setWorkload(o any, group, kind string) {
 	if !ok || !relevant(object) {
 		return
 	}
-	w.announceMove(w.model.setWorkload(readWorkload(object, group, kind)), object)
+	w.announceMove(w.model.setWorkload(objects.WorkloadOf(object, group, kind)), object)
 }
 
 func (w *Watch) removeWorkload(o any) {

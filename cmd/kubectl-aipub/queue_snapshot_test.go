@@ -15,7 +15,6 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
 	"aipub.io/aipub/quota/gate"
-	"aipub.io/aipub/quota/objects"
 )
 
 // taken is the snapshot that is decided on.
@@ -110,33 +109,5 @@ func TestWhatIsChargedAndWhatWaits(t *testing.T) {
 	}
 	if s := strings.Join(got, ", "); s != "tune-0, embed-0, probe" {
 		t.Errorf("pending are %s", s)
-	}
-}
-
-func TestSetsOfAPod(t *testing.T) {
-	asks := func(name string, sets ...string) corev1.Container {
-		c := corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}}
-		for _, s := range sets {
-			c.Resources.Limits[corev1.ResourceName(api.ResourcePrefix+s)] = *amount("1")
-		}
-		return c
-	}
-	always := corev1.ContainerRestartPolicyAlways
-	sidecar := asks("proxy", "cpu")
-	sidecar.RestartPolicy = &always
-	for name, tc := range map[string]struct {
-		init, main []corev1.Container
-		want       string
-	}{
-		"containers together":         {nil, []corev1.Container{asks("a", "small"), asks("b", "small", "cpu")}, "cpu, 2 small"},
-		"an init container before":    {[]corev1.Container{asks("i", "small")}, []corev1.Container{asks("a", "small")}, "small"},
-		"an init container alone":     {[]corev1.Container{asks("i", "large")}, []corev1.Container{asks("a", "small")}, "large, small"},
-		"a sidecar beside":            {[]corev1.Container{sidecar}, []corev1.Container{asks("a", "cpu")}, "2 cpu"},
-		"an init container behind it": {[]corev1.Container{sidecar, asks("i", "cpu")}, []corev1.Container{asks("a", "small")}, "2 cpu, small"},
-		"none":                        {nil, []corev1.Container{asks("a")}, ""},
-	} {
-		if got := setWords(objects.Sets(&corev1.PodSpec{InitContainers: tc.init, Containers: tc.main})); got != tc.want {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
-		}
 	}
 }

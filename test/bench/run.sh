@@ -84,6 +84,19 @@ if any "${real[@]}"; then
 	test/bench/gpucheck/run.sh --simulate "${chosen[@]}" 2>"$out/gpucheck.err" | show gpucheck ||
 		{ tail -20 "$out/gpucheck.err" >&2; exit 1; }
 fi
+# The figures of the cluster need a kube-apiserver, which is built once, in some minutes.
+cluster=("Order queue.move_ms queue.list_ms" "Release quota.release_per_s queue.cli_move_ms queue.cli_list_ms" "Ready cluster.ready_s"
+	"Admission quota.webhook_p99_ms quota.webhook_added_p50_ms quota.webhook_added_p99_ms" "Adversity quota.oversubscribed quota.leaked_slots")
+for c in "${cluster[@]}"; do
+	read -r name figures <<<"$c"
+	# shellcheck disable=SC2086
+	if any $figures; then
+		make -s envtest-assets
+		KUBEBUILDER_ASSETS=$(test/cluster/cluster.sh assets)
+		export KUBEBUILDER_ASSETS
+		bench "quota$name" ./test/bench/quota -bench "$name\$" -timeout 60m
+	fi
+done
 if any node.reregister_s node.rejected_pods node.pods_per_s; then
 	if [ "$(id -u)" = 0 ]; then
 		test/e2e/up.sh

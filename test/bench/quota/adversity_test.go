@@ -21,6 +21,7 @@ const (
 	projectLimit             = 24
 	personLimit              = 9
 	edgePods                 = 1000
+	atOnce                   = 100
 )
 
 // BenchmarkAdversity makes 1,000 pods at the edge of the quotas of their projects and
@@ -43,6 +44,7 @@ func BenchmarkAdversity(b *testing.B) {
 		}
 		a := s.audit(b, limits)
 		c := &chaos{deployment: s.deploy(b)}
+		c.wired = true
 		c.replicas = []*replica{c.replica(b), c.replica(b)}
 		e := &edge{server: s}
 		for u := range edgePeople {
@@ -97,12 +99,15 @@ func (e *edge) count(n *int) {
 	*n++
 }
 
-// crowd makes all pods at once, each twice.
+// crowd makes all pods at once, each twice, as far as the machine can have creates
+// under way at once.
 func (e *edge) crowd(ctx context.Context) {
 	var creates sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
 	for i := range edgePods {
 		for range 2 {
-			creates.Go(func() { e.insist(ctx, i) })
+			slots <- struct{}{}
+			creates.Go(func() { e.insist(ctx, i); <-slots })
 		}
 	}
 	creates.Wait()

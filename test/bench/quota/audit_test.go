@@ -33,8 +33,7 @@ func (s *server) audit(b *testing.B, limits map[string]int) *auditor {
 	b.Helper()
 	a := &auditor{limits: limits, open: map[string]string{}, counts: map[string]int{}, most: map[string]int{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	w, err := s.Watch(ctx, &corev1.PodList{})
-	must(b, err)
+	w := s.follow(ctx, b)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -20,16 +20,19 @@ func (c *chaos) says() string {
 	return fmt.Sprintf("leaders killed: %d, held up until another led: %d, cut off: %d; replicas that ended by themselves: %d", c.kills, c.stalls, c.cuts, c.deaths)
 }
 
-// until does one thing after another to the leader, each at least twice, until done.
+// until does one thing after another to the leader, each twice, and then waits until
+// all is done.
 func (c *chaos) until(b *testing.B, done func() bool) {
 	b.Helper()
-	deadline := time.Now().Add(10 * time.Minute)
-	for i := 0; i < 6 || !done(); i++ {
-		if time.Now().After(deadline) {
-			b.Fatalf("pods still wait after 10 minutes; %s", c.says())
-		}
+	for i := range 6 {
 		leader := c.leading(b)
-		time.Sleep(time.Duration(1+i%3) * time.Second) // let it work for a while
+		was := leader.metric("aipub_gates_opened_total")
+		eventually(b, "gates opened by "+leader.name, time.Minute, func() error {
+			if n := leader.metric("aipub_gates_opened_total"); n < was+20 && !done() {
+				return errNotYet
+			}
+			return nil
+		})
 		switch i % 3 {
 		case 0:
 			c.kills++
@@ -48,6 +51,13 @@ func (c *chaos) until(b *testing.B, done func() bool) {
 		}
 		c.replace(b)
 	}
+	eventually(b, "an end of all that wait ("+c.says()+")", 10*time.Minute, func() error {
+		c.replace(b)
+		if !done() {
+			return errNotYet
+		}
+		return nil
+	})
 }
 
 // leading waits for a leader of the gates.

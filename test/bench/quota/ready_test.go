@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -58,17 +59,19 @@ func (s *server) loseLeader(b *testing.B, leader *replica, i int) time.Duration 
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	name := project(i)
-	pods, err := s.Watch(ctx, &corev1.PodList{}, client.InNamespace(name))
-	must(b, err)
+	pods := s.follow(ctx, b, client.InNamespace(name))
 	defer pods.Stop()
 	leader.kill(b)
 	began := time.Now()
 	must(b, s.limit(ctx, name, int32(*managedPods/projectCount/2+1)))
 	for e := range pods.ResultChan() {
+		if status, is := e.Object.(*metav1.Status); is {
+			b.Fatalf("watch pods of %s: %s", name, status.Message)
+		}
 		if pod, ok := e.Object.(*corev1.Pod); ok && pod.Annotations[api.OpenedAnnotation] != "" && pod.Spec.NodeName == "" {
 			return time.Since(began)
 		}
 	}
-	b.Fatal("no gate opened within two minutes")
+	b.Fatalf("no gate opened within %s", time.Since(began))
 	return 0
 }

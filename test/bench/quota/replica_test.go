@@ -5,6 +5,7 @@ package quota_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -31,12 +32,13 @@ import (
 const service = "aipub-webhook"
 
 // deployment runs replicas of the controller, each as a process with the chart's
-// ServiceAccount, on a connection of its own that can be held up.
+// ServiceAccount.
 type deployment struct {
 	*server
 	program string
 	flags   []string
 	made    int
+	wired   bool // replicas reach the API server through a wire that can be held up
 }
 
 // deploy installs the chart and builds the controller.
@@ -81,11 +83,16 @@ type replica struct {
 func (d *deployment) replica(b *testing.B) *replica {
 	b.Helper()
 	d.made++
-	r := &replica{d: d, name: fmt.Sprintf("replica-%d", d.made), wire: newWire(b, d.config.Host), ended: make(chan struct{})}
+	r := &replica{d: d, name: fmt.Sprintf("replica-%d", d.made), ended: make(chan struct{})}
+	server := d.config.Host
+	if d.wired {
+		r.wire = newWire(b, server)
+		server = "https://" + r.wire.address()
+	}
 	webhook := freePort(b)
 	r.health, r.metrics = loopback(b), loopback(b)
 	args := append([]string{
-		"--kubeconfig", r.kubeconfig(b), "--webhook-port", strconv.Itoa(webhook),
+		"--kubeconfig", r.kubeconfig(b, server), "--webhook-port", strconv.Itoa(webhook),
 		"--health-address", r.health, "--metrics-address", r.metrics,
 	}, d.flags...)
 	r.process = exec.Command(d.program, args...)
@@ -115,11 +122,11 @@ func logs(b *testing.B) string {
 }
 
 // kubeconfig is that of the chart's ServiceAccount.
-func (r *replica) kubeconfig(b *testing.B) string {
+func (r *replica) kubeconfig(b *testing.B, server string) string {
 	b.Helper()
 	c := clientcmdapi.NewConfig()
 	c.Clusters["c"] = &clientcmdapi.Cluster{
-		Server: "https://" + r.wire.address(), TLSServerName: "localhost", CertificateAuthorityData: r.d.config.CAData,
+		Server: server, TLSServerName: "localhost", CertificateAuthorityData: r.d.config.CAData,
 	}
 	c.AuthInfos["u"] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: r.d.config.CertData, ClientKeyData: r.d.config.KeyData,
@@ -170,7 +177,7 @@ func (r *replica) publish(b *testing.B, port int32) {
 func (r *replica) kill(b *testing.B) {
 	b.Helper()
 	r.end.Do(func() {
-		if err := r.process.Process.Kill(); err != nil {
+		if err := r.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			b.Logf("kill %s: %v", r.name, err)
 		}
 		<-r.ended

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,6 +96,17 @@ func (s *server) as(b *testing.B, user string) client.Client {
 	c, err := client.New(config, client.Options{Scheme: s.scheme})
 	must(b, err)
 	return c
+}
+
+// follow watches the pods of a namespace, or all, from now on.
+func (s *server) follow(ctx context.Context, b *testing.B, where ...client.ListOption) watch.Interface {
+	b.Helper()
+	var now corev1.PodList
+	must(b, s.List(ctx, &now, where...))
+	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: now.ResourceVersion}}
+	w, err := s.Watch(ctx, &corev1.PodList{}, append([]client.ListOption{from}, where...)...)
+	must(b, err)
+	return w
 }
 
 // letTenantsIn gives the tenants' group rights on pods.

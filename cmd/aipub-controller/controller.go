@@ -35,7 +35,7 @@ import (
 )
 
 // How the leader is elected. Nothing opens a gate from the leader's death until
-// another replica is elected, which takes up to leaseDuration and a retryPeriod or two
+// another replica is elected, which takes up to leaseDuration and 2.2 times retryPeriod
 // (the library's defaults, 15 s and 2 s, are for controllers that nobody waits for). A
 // lease that is lost without need costs a restart and no more: what keeps two leaders
 // from spending one quota twice is the fence in quota/kube, not the lease. renewDeadline
@@ -43,7 +43,7 @@ import (
 const (
 	leaseDuration = 6 * time.Second
 	renewDeadline = 4 * time.Second
-	retryPeriod   = time.Second
+	retryPeriod   = 500 * time.Millisecond
 )
 
 // runController validates, builds and runs until the context ends.

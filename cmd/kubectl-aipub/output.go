@@ -99,6 +99,22 @@ func (o *output) object(obj runtime.Object, w io.Writer) error {
 	return p.PrintObj(obj, w)
 }
 
+// objects prints the items of a list: one alone where one was asked for, which may be
+// missing, else the list.
+func (o *output) objects(list runtime.Object, single bool, w io.Writer) error {
+	if !single {
+		return o.list(list, w)
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("read items of %T: %w", list, err)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	return o.object(items[0], w)
+}
+
 // list prints API objects of one kind: by name each for itself, else as the list
 // that holds them.
 func (o *output) list(list runtime.Object, w io.Writer) error {

@@ -74,15 +74,13 @@ func (a *app) quota(ctx context.Context, f quotaFilter, out *output) error {
 	if err := from.List(ctx, &list); err != nil {
 		return err
 	}
-	slices.SortFunc(list.Items, func(a, b api.ResourceSetQuota) int { return strings.Compare(a.Name, b.Name) })
-	quotas, missing := byName(list.Items, f.names, func(q api.ResourceSetQuota) string { return q.Name }, func(name string) error {
-		return noQuota(name, list.Items, func(q api.ResourceSetQuota) string { return q.Name })
-	})
-	quotas = slices.DeleteFunc(slices.Clone(quotas), func(q api.ResourceSetQuota) bool { return len(f.names) == 0 && !f.takes(q.Spec.Scope) })
+	quotas, missing := pickQuotas(f, list.Items, func(q *api.ResourceSetQuota) (string, api.QuotaScope) { return q.Name, q.Spec.Scope })
 	if table, wide := out.table(); table {
 		err = a.quotaTables(quotas, f, len(f.names) > 0 && !wide, out)
 	} else {
-		err = a.quotaObjects(quotas, len(f.names) == 1, out)
+		list.Items = quotas
+		list.SetGroupVersionKind(api.GroupVersion.WithKind("ResourceSetQuotaList"))
+		err = out.objects(&list, len(f.names) == 1, a.Out)
 	}
 	if err != nil {
 		return err
@@ -90,12 +88,22 @@ func (a *app) quota(ctx context.Context, f quotaFilter, out *output) error {
 	return missing
 }
 
-func noQuota[T any](name string, all []T, nameOf func(T) string) error {
-	var known []string
-	for _, q := range all {
-		known = append(known, nameOf(q))
-	}
-	return fmt.Errorf("there is no quota %q%s; kubectl aipub quota lists those that exist", name, didYouMean(name, known))
+// pickQuotas are those named or else, of all, those that the flags ask for, by name.
+// The error says which named ones there are not. of is a quota's name and scope.
+func pickQuotas[T any](f quotaFilter, all []T, of func(*T) (string, api.QuotaScope)) ([]T, error) {
+	nameOf := func(q T) string { name, _ := of(&q); return name }
+	slices.SortFunc(all, func(a, b T) int { return strings.Compare(nameOf(a), nameOf(b)) })
+	quotas, missing := byName(all, f.names, nameOf, func(name string) error {
+		var known []string
+		for _, q := range all {
+			known = append(known, nameOf(q))
+		}
+		return fmt.Errorf("there is no quota %q%s; kubectl aipub quota lists those that exist", name, didYouMean(name, known))
+	})
+	return slices.DeleteFunc(slices.Clone(quotas), func(q T) bool {
+		_, scope := of(&q)
+		return len(f.names) == 0 && !f.takes(scope)
+	}), missing
 }
 
 // takes reports whether the flags ask for quotas of a scope.
@@ -104,18 +112,6 @@ func (f quotaFilter) takes(s api.QuotaScope) bool {
 		return false
 	}
 	return f.user == "" || s.User == f.user || s.EachUser
-}
-
-func (a *app) quotaObjects(quotas []api.ResourceSetQuota, single bool, out *output) error {
-	if single {
-		if len(quotas) == 0 {
-			return nil
-		}
-		return out.object(&quotas[0], a.Out)
-	}
-	list := &api.ResourceSetQuotaList{Items: quotas}
-	list.SetGroupVersionKind(api.GroupVersion.WithKind("ResourceSetQuotaList"))
-	return out.list(list, a.Out)
 }
 
 func (a *app) quotaTables(quotas []api.ResourceSetQuota, f quotaFilter, detail bool, out *output) error {

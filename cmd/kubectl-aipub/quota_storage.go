@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,32 +26,18 @@ func (a *app) storageQuota(ctx context.Context, f quotaFilter, out *output) erro
 	if err := from.List(ctx, &list); err != nil {
 		return err
 	}
-	slices.SortFunc(list.Items, func(a, b api.StorageQuota) int { return strings.Compare(a.Name, b.Name) })
-	quotas, missing := byName(list.Items, f.names, func(q api.StorageQuota) string { return q.Name }, func(name string) error {
-		return noQuota(name, list.Items, func(q api.StorageQuota) string { return q.Name })
-	})
-	quotas = slices.DeleteFunc(slices.Clone(quotas), func(q api.StorageQuota) bool { return len(f.names) == 0 && !f.takes(q.Spec.Scope) })
+	quotas, missing := pickQuotas(f, list.Items, func(q *api.StorageQuota) (string, api.QuotaScope) { return q.Name, q.Spec.Scope })
 	if table, _ := out.table(); table {
 		err = a.storageTable(quotas, f, out)
 	} else {
-		err = a.storageObjects(quotas, len(f.names) == 1, out)
+		list.Items = quotas
+		list.SetGroupVersionKind(api.GroupVersion.WithKind("StorageQuotaList"))
+		err = out.objects(&list, len(f.names) == 1, a.Out)
 	}
 	if err != nil {
 		return err
 	}
 	return missing
-}
-
-func (a *app) storageObjects(quotas []api.StorageQuota, single bool, out *output) error {
-	if single {
-		if len(quotas) == 0 {
-			return nil
-		}
-		return out.object(&quotas[0], a.Out)
-	}
-	list := &api.StorageQuotaList{Items: quotas}
-	list.SetGroupVersionKind(api.GroupVersion.WithKind("StorageQuotaList"))
-	return out.list(list, a.Out)
 }
 
 func (a *app) storageTable(quotas []api.StorageQuota, f quotaFilter, out *output) error {

@@ -70,7 +70,9 @@ func (a *app) sets(ctx context.Context, names []string, out *output) error {
 	slices.SortFunc(f.sets.Items, func(a, b api.ResourceSet) int { return strings.Compare(a.Name, b.Name) })
 	sets, missing := pickSets(f, names)
 	if !table {
-		err = a.setObjects(sets, len(names) == 1, out)
+		list := &api.ResourceSetList{Items: sets}
+		list.SetGroupVersionKind(api.GroupVersion.WithKind("ResourceSetList"))
+		err = out.objects(list, len(names) == 1, a.Out)
 	} else {
 		err = a.setTables(sets, f, len(names) > 0 && !wide, out)
 	}
@@ -78,19 +80,6 @@ func (a *app) sets(ctx context.Context, names []string, out *output) error {
 		return err
 	}
 	return missing
-}
-
-// setObjects prints the ResourceSets, one alone where one was asked for.
-func (a *app) setObjects(sets []api.ResourceSet, single bool, out *output) error {
-	if single {
-		if len(sets) == 0 {
-			return nil
-		}
-		return out.object(&sets[0], a.Out)
-	}
-	list := &api.ResourceSetList{Items: sets}
-	list.SetGroupVersionKind(api.GroupVersion.WithKind("ResourceSetList"))
-	return out.list(list, a.Out)
 }
 
 func (a *app) setTables(sets []api.ResourceSet, f facts, detail bool, out *output) error {

@@ -54,7 +54,7 @@ func (b *books) make(ctx context.Context, w *Watch) {
 		logr.FromContextOrDiscard(ctx).Error(err, "Make book for admission")
 		return
 	}
-	v := b.model.snapshot(cluster, time.Now())
+	v := b.model.charges(cluster, time.Now())
 	sees := gate.Sees(v.Charged)
 	b.mu.Lock()
 	defer b.mu.Unlock()

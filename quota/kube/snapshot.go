@@ -30,14 +30,31 @@ type view struct {
 }
 
 // snapshot gathers everything that a decision looks at.
-func (m *model) snapshot(s cluster, now time.Time) view {
+func (m *model) snapshot(s cluster, now time.Time) view { return m.look(s, now, true) }
+
+// charges is a snapshot of what is charged alone. With many that wait, they are most
+// of a snapshot, and no book asks for them.
+func (m *model) charges(s cluster, now time.Time) view { return m.look(s, now, false) }
+
+func (m *model) look(s cluster, now time.Time, waiting bool) view {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v := view{turn: m.turn, Snapshot: gate.Snapshot{
 		Now: now, Quotas: s.quotas, Queues: s.queues, Sizes: s.sizes, Nodes: s.nodes,
 	}}
+	charged, pending := 0, 0
 	for _, e := range m.pods {
-		m.sort(&v, s, e)
+		if e.charged() {
+			charged++
+		} else if waiting && e.waits() {
+			pending++
+		}
+	}
+	v.Charged, v.Pending = make([]gate.Charged, 0, charged), make([]gate.Pending, 0, pending)
+	for _, e := range m.pods {
+		if waiting || e.charged() {
+			m.sort(&v, s, e)
+		}
 	}
 	v.Floors = objects.Floors(maps.Values(m.workloads), m.autoscalers, m.projectOf)
 	return v

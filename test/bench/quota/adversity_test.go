@@ -4,6 +4,7 @@ package quota_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -20,11 +21,13 @@ const (
 	edgeProjects, edgePeople = 3, 4
 	projectLimit             = 24
 	personLimit              = 9
-	edgePods                 = 1000
-	atOnce                   = 100
+
+	atOnce = 100
 )
 
-// BenchmarkAdversity makes 1,000 pods at the edge of the quotas of their projects and
+var edgePods = flag.Int("pods", 1000, "how many pods are made at the edge of the quotas")
+
+// BenchmarkAdversity makes many pods at the edge of the quotas of their projects and
 // people, through the webhooks, each twice at once, with creates that are refused and
 // creates that fail between; meanwhile pods end, others change just as their gates are
 // opened, the leader is killed, cut off and held up, again and again. An auditor sees
@@ -65,8 +68,8 @@ func (a *auditor) report(b *testing.B, c *chaos, e *edge, leaked int) {
 	b.Helper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	raw := append(a.wrong, fmt.Sprintf("%d gates opened; %d creates made pods, %d were told that the name exists, %d were refused, %d failed; %s",
-		a.opened, e.made, e.existed, e.refused, e.failed, c.says()))
+	raw := append(a.wrong, fmt.Sprintf("%d pods, %d creates at once; %d gates opened; %d creates made pods, %d were told that the name exists, %d were refused, %d failed; %s",
+		*edgePods, atOnce, a.opened, e.made, e.existed, e.refused, e.failed, c.says()))
 	for p := range edgeProjects {
 		if a.most[project(p)] != projectLimit {
 			b.Errorf("%s had at most %d of %d open: nothing was at the edge", project(p), a.most[project(p)], projectLimit)
@@ -104,7 +107,7 @@ func (e *edge) count(n *int) {
 func (e *edge) crowd(ctx context.Context) {
 	var creates sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
-	for i := range edgePods {
+	for i := range *edgePods {
 		for range 2 {
 			slots <- struct{}{}
 			creates.Go(func() { e.insist(ctx, i); <-slots })

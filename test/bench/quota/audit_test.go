@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
 )
@@ -26,6 +28,7 @@ type auditor struct {
 	over   int // the most by which a limit was exceeded
 	opened int
 	wrong  []string
+	gaps   int
 }
 
 // audit watches all pods, of which there are none yet, until the benchmark ends.
@@ -33,27 +36,49 @@ func (s *server) audit(b *testing.B, limits map[string]int) *auditor {
 	b.Helper()
 	a := &auditor{limits: limits, open: map[string]string{}, counts: map[string]int{}, most: map[string]int{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	w := s.follow(ctx, b)
+	var now corev1.PodList
+	must(b, s.List(ctx, &now))
+	version := now.ResourceVersion
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for e := range w.ResultChan() {
-			if pod, ok := e.Object.(*corev1.Pod); ok {
-				a.take(e.Type, pod)
-			}
-		}
-		if ctx.Err() == nil {
-			a.note("the audit ended before the benchmark: what came after is not known")
+		for ctx.Err() == nil {
+			version = a.follow(ctx, s, version)
 		}
 	}()
 	b.Cleanup(func() { cancel(); <-done })
 	return a
 }
 
+// follow watches from a version on, and returns how far it came. An API server ends
+// watches as it likes; a next one goes on where the last one ended.
+func (a *auditor) follow(ctx context.Context, s *server, version string) string {
+	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}}
+	w, err := s.Watch(ctx, &corev1.PodList{}, from)
+	if err != nil {
+		return version
+	}
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		switch object := e.Object.(type) {
+		case *corev1.Pod:
+			version = object.ResourceVersion
+			a.take(e.Type, object)
+		case *metav1.Status:
+			if object.Reason == metav1.StatusReasonExpired || object.Reason == metav1.StatusReasonGone {
+				a.note("the audit has a gap: " + object.Message)
+			}
+			return version
+		}
+	}
+	return version
+}
+
 func (a *auditor) note(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.wrong = append(a.wrong, text)
+	a.gaps++
 }
 
 func (a *auditor) take(kind watch.EventType, pod *corev1.Pod) {

@@ -64,10 +64,22 @@ func TestSurgeNeedsLeaveOfEveryQuotaExceeded(t *testing.T) {
 		"project///small 4+0+1>2; ")
 }
 
-func TestAnOldPodCanBeReplacedByALargerOne(t *testing.T) {
-	b := bookOf(quotaOf("q", ofProject("vision"), gpus("1")))
-	charged(t, b, serve("a1", "r1", small(4)))
-	want(t, "larger", verdict(b.Check([]Claim{serve("b1", "r2", large(2))})), "[Surge]")
+// A roll-out to larger sets is no way past a limit: what is replaced covers what
+// replaces it, in every set and in units.
+func TestAReplacementAsksForNoMoreThanWhatItReplaces(t *testing.T) {
+	b := bookOf(quotaOf("q", ofProject("vision"), gpus("1")), quotaOf("none", ofEachUser("vision"), sets("large", 0)))
+	charged(t, b, serve("a1", "r1", small(4)), serve("x1", "s1", map[string]int64{"cpu": 1}))
+	want(t, "as much", verdict(b.Check([]Claim{serve("b1", "r2", small(4))})), "[Surge]")
+	want(t, "less", verdict(b.Check([]Claim{serve("b1", "r2", small(3))})), "[Surge]")
+	for name, c := range map[string]Claim{
+		"more":        serve("b1", "r2", small(5)),
+		"another set": serve("b1", "r2", map[string]int64{"medium": 1}),
+		"larger":      serve("b1", "r2", large(2)),
+	} {
+		if v := b.Check([]Claim{c}); v.OK() {
+			t.Errorf("%s: %v, want it refused", name, v.Grades)
+		}
+	}
 }
 
 func TestJobsBorrowWhatTheProjectHasLeft(t *testing.T) {

@@ -34,6 +34,11 @@ func (a amounts) of(set string) int64 {
 	return 0
 }
 
+// covers says whether a has no less than b in anything.
+func (a amounts) covers(b amounts) bool {
+	return !slices.ContainsFunc(b, func(x amount) bool { return a.of(x.set) < x.n })
+}
+
 // plus adds n to one dimension; what comes to nothing leaves the list.
 func (a amounts) plus(set string, n int64) amounts {
 	for i := range a {

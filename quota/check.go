@@ -24,8 +24,9 @@ func (v Verdict) OK() bool { return len(v.Shortfalls) == 0 }
 // room it may still stand above a limit:
 //
 //   - Surge, in place of an older pod: a charged pod of another generation of its
-//     workload exists for which no other pod stands above a limit, and each quota
-//     that lacks room has fewer pods standing above by surge than it allows.
+//     workload exists that asks for no less in anything, and for which no other pod
+//     stands above a limit, and each quota that lacks room has fewer pods standing
+//     above by surge than it allows.
 //   - Borrowed, if it is a Job's, and each quota that lacks room is one of a person
 //     in a project that lends.
 func (b *Book) Check(claims []Claim) Verdict {
@@ -125,7 +126,7 @@ func (d *draft) add(c Claim, last bool) (Grade, bool) {
 	asks := d.book.sizes.amountsOf(c.Sets, 1)
 	more := l.adds(asks, l.extra)
 	full := d.full(l, more)
-	g, ok := d.grade(c, l, more, full)
+	g, ok := d.grade(c, l, asks, more, full)
 	if ok && !last {
 		d.put(l, asks, more, full, g)
 	}
@@ -163,13 +164,13 @@ func (d *draft) lacks(a *account, t api.WorkloadType, more amounts) bool {
 }
 
 // grade applies the rules of [Book.Check].
-func (d *draft) grade(c Claim, l *draftLine, more amounts, full []*account) (Grade, bool) {
+func (d *draft) grade(c Claim, l *draftLine, asks, more amounts, full []*account) (Grade, bool) {
 	switch {
 	case len(full) == 0 && l.headroom(more):
 		return Headroom, true
 	case len(full) == 0:
 		return Within, true
-	case d.replaces(c, l, full):
+	case d.replaces(c, l, asks, full):
 		return Surge, true
 	case borrows(c, full):
 		return Borrowed, true
@@ -187,9 +188,14 @@ func borrows(c Claim, full []*account) bool {
 }
 
 // replaces says whether the claim may stand above the limits in place of an older
-// pod. Pods that stand above themselves are not counted as older ones.
-func (d *draft) replaces(c Claim, l *draftLine, full []*account) bool {
-	if c.Generation == "" || l.others(c.Generation) == 0 {
+// pod, which asks for as much at least: a roll-out to larger sets needs the room.
+// Pods that stand above themselves are not counted as older ones.
+func (d *draft) replaces(c Claim, l *draftLine, asks amounts, full []*account) bool {
+	if c.Generation == "" {
+		return false
+	}
+	older := l.older(c.Generation, asks)
+	if older == 0 {
 		return false
 	}
 	for _, a := range full {
@@ -202,7 +208,7 @@ func (d *draft) replaces(c Claim, l *draftLine, full []*account) bool {
 		}
 	}
 	above, aboveOthers := d.book.above(l.line, c.Generation)
-	return above+l.surges < l.others(c.Generation)-aboveOthers
+	return above+l.surges < older-aboveOthers
 }
 
 // above counts the pods of a line that stand above some limit by surge, and those

@@ -27,8 +27,8 @@
 // # Above the limit
 //
 // A pod may stand above a limit in two ways only, and both are counted apart: as
-// [Surge], while it replaces an older pod of its workload, at most
-// spec.surgePods per quota; and as [Borrowed], for a Job, above a person's quota
+// [Surge], while it replaces an older pod of its workload that asks for no less, at
+// most spec.surgePods per quota; and as [Borrowed], for a Job, above a person's quota
 // that says so, never above the project's.
 //
 // How a pod was opened is a mark that it keeps. Who stands above now is counted

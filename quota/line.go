@@ -165,12 +165,21 @@ func (l *line) count(name string, n int) {
 	l.generations = append(l.generations, generation{name, n})
 }
 
-// others counts the charged pods of other generations.
-func (l *line) others(name string) int {
+// older counts the charged pods of other generations that ask for no less than asks.
+func (l *line) older(name string, asks amounts) int {
 	n := 0
 	for _, g := range l.generations {
 		if g.name != name {
 			n += g.pods
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	n = 0
+	for _, e := range l.pods {
+		if e.claim.Generation != name && e.asks.covers(asks) {
+			n++
 		}
 	}
 	return n

@@ -92,7 +92,7 @@ type ResourceSetQuotaSpec struct {
 	Limits QuotaLimits `json:"limits"`
 	// surgePods is how many pods may stand above the limits at once, over all
 	// workloads that this quota binds, while a rolling update replaces an older pod
-	// of the same workload by each. 0 allows none: a Deployment at its limit then
+	// of the same workload, one that asks for no less, by each. 0 allows none: a Deployment at its limit then
 	// rolls only if its maxUnavailable lets an old pod go first.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0

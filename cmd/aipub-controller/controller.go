@@ -41,8 +41,8 @@ import (
 // from spending one quota twice is the fence in quota/kube, not the lease. renewDeadline
 // outlasts a stall of a few seconds, such as an API server's restart behind others.
 const (
-	leaseDuration = 6 * time.Second
-	renewDeadline = 4 * time.Second
+	leaseDuration = 7 * time.Second
+	renewDeadline = 5 * time.Second
 	retryPeriod   = 500 * time.Millisecond
 )
 

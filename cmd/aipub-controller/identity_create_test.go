@@ -187,6 +187,8 @@ func testTemplates(t *testing.T, c *cluster) {
 	cron.Spec.JobTemplate.Annotations = map[string]string{v1alpha1.UserAnnotation: "alice"}
 	inner := cronJob("x")
 	inner.Spec.JobTemplate.Spec.Template.Annotations = map[string]string{v1alpha1.ProjectAnnotation: "nlp"}
+	first := cronJob("x")
+	first.Spec.JobTemplate.Annotations = map[string]string{v1alpha1.PromotedAnnotation: "0"}
 	forged := *note(volumeClaim("data"), v1alpha1.UserAnnotation, "alice")
 	storing := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template()}}
 	storing.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{forged}
@@ -208,6 +210,7 @@ func testTemplates(t *testing.T, c *cluster) {
 		"opened":                      {inTemplate(deployment("x"), v1alpha1.OpenedAnnotation, "Within"), []string{"aipub.io/opened"}},
 		"a workload":                  {inTemplate(deployment("x"), v1alpha1.WorkloadAnnotation, "a/b/c/d"), []string{"aipub.io/workload"}},
 		"a CronJob's Jobs":            {cron, []string{"aipub.io/user", `"alice"`}},
+		"a place in the queue":        {first, []string{"aipub.io/promoted", "leave it out of the template"}},
 		"the pods of CronJob Jobs":    {inner, []string{"aipub.io/project", `"nlp"`}},
 	} {
 		t.Run(name, func(t *testing.T) { c.refuse(t, "bob", tc.object, tc.parts...) })

@@ -36,7 +36,8 @@ func TestTheHeadHoldsUpItsProjectOnlyUnderFirstAllocating(t *testing.T) {
 		s := snapshot([]placement.Node{nodeOf("a", 4)},
 			one(pod("head", "vision", "alice", "large", 9)), one(pod("second", "vision", "bob", "small", 8)),
 			one(pod("other", "speech", "carol", "small", 1)))
-		s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "large", 0)}
+		s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "large", 1)}
+		s.Charged = open(quota.Within, "a", pod("held", "vision", "bob", "large", 20))
 		s.Queues = []api.PriorityQueue{queueOf("vision", policy, 1, 600)}
 		p := decide(t, s)
 		requireOpened(t, p, want)
@@ -46,6 +47,23 @@ func TestTheHeadHoldsUpItsProjectOnlyUnderFirstAllocating(t *testing.T) {
 				t.Errorf("head %+v, message %q: want Job head", p.Heads, p.Wait[1].Message)
 			}
 		}
+	}
+}
+
+func TestWhoAsksForMoreThanTheLimitEverLeavesStepsAside(t *testing.T) {
+	gang := pods("gang", "vision", "alice", "small", 8, 3)
+	for i := range gang {
+		gang[i].Gang = 3
+	}
+	s := snapshot([]placement.Node{nodeOf("a", 4)},
+		one(pod("none", "vision", "alice", "large", 9)), gang, one(pod("next", "vision", "bob", "small", 1)))
+	small := projectQuota("vision", "small", 2)
+	small.Name = "small"
+	s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "large", 0), small}
+	p := decide(t, s)
+	requireOpened(t, p, "next")
+	if got := waits(p); got["none"] != api.ReasonProjectQuotaReached || got["gang-0"] != api.ReasonProjectQuotaReached {
+		t.Errorf("waiting %v", got)
 	}
 }
 
@@ -154,7 +172,8 @@ func TestRoomIsKeptForALargeOne(t *testing.T) {
 func TestAGuaranteedReplicaStandsBehindNobody(t *testing.T) {
 	replicas := operation("rs-1", pods("serve", "vision", "ops", "small", 1, 3)...)
 	s := snapshot([]placement.Node{nodeOf("a", 4)}, one(pod("head", "vision", "alice", "large", 9)), replicas)
-	s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "large", 0)}
+	s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "large", 1)}
+	s.Charged = open(quota.Within, "a", pod("held", "vision", "bob", "large", 20))
 	s.Floors = []quota.Floor{floorOf(replicas[0], 2)}
 	p := decide(t, s)
 	requireOpened(t, p, "serve-0 serve-1")

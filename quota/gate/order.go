@@ -112,6 +112,10 @@ func (it *item) add(p *Pending) {
 	if p.Claim.Since.Before(it.since) {
 		it.since = p.Claim.Since
 	}
+	if p.Created.Before(it.Created) { // a workload whose object is not known is as old as its oldest pod
+		it.Created = p.Created
+		it.key = it.Key()
+	}
 }
 
 // compareItems is queue.Compare for one project, with the keys made once.

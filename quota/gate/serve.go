@@ -162,13 +162,17 @@ func (d *desk) open(it *item, p *waiter, grade quota.Grade, seat placement.Seat,
 	d.plan.Open = append(d.plan.Open, Opening{Claim: claim, Grade: grade, Seat: seat, Gang: gang})
 }
 
-// refuse turns what is short into a refusal. Whoever waits for their own limit
-// steps aside, whatever else is short.
+// refuse turns what is short into a refusal. Whoever waits for their own limit, or
+// asks for more than a limit will ever leave, steps aside, whatever else is short.
 func (d *desk) refuse(p *Pending, shortfalls []quota.Shortfall) *refusal {
 	main, kind := &shortfalls[0], short
 	for i := range shortfalls {
-		if shortfalls[i].Reason() == api.ReasonUserQuotaReached {
-			main, kind = &shortfalls[i], aside
+		s := &shortfalls[i]
+		if s.Asked > s.Limit {
+			main, kind = s, aside
+		}
+		if s.Reason() == api.ReasonUserQuotaReached {
+			main, kind = s, aside
 			break
 		}
 	}

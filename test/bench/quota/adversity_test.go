@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,7 +70,7 @@ func (a *auditor) report(b *testing.B, c *chaos, e *edge, leaked int) {
 	b.Helper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	raw := append(a.wrong, fmt.Sprintf("%d pods, %d creates at once; %d gates opened; %d creates made pods, %d were told that the name exists, %d were refused, %d failed; %s",
+	raw := append(slices.Clone(a.wrong), fmt.Sprintf("%d pods, %d creates at once; %d gates opened; %d creates made pods, %d were told that the name exists, %d were refused, %d failed; %s",
 		*edgePods, atOnce, a.opened, e.made, e.existed, e.refused, e.failed, c.says()))
 	if a.gaps > 0 {
 		b.Fatalf("not every state was seen, so nothing is proven: %s", strings.Join(raw, "; "))

@@ -18,13 +18,11 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
 )
@@ -185,20 +183,6 @@ func (r *replica) kill(b *testing.B) {
 			_ = r.d.Delete(context.Background(), r.slice)
 		}
 	})
-}
-
-// leader is the identity of the elected replica; empty where none is known.
-func (d *deployment) leader() string {
-	var lease coordinationv1.LeaseList
-	if err := d.List(context.Background(), &lease, client.InNamespace(api.SystemNamespace)); err != nil {
-		return ""
-	}
-	for i := range lease.Items {
-		if h := lease.Items[i].Spec.HolderIdentity; h != nil {
-			return *h
-		}
-	}
-	return ""
 }
 
 // metric sums a metric over its labels; 0 where it cannot be read.

@@ -49,6 +49,8 @@ func TestOthersKeepTheirSharesBesideACheckpointedBorrower(t *testing.T) {
 	}
 	m.eventually("the borrower may have most of the GPU", func() bool { return m.limitGiB(m.borrower) > 110 })
 	run(m.borrower, 107, "--gap-ms", "0")
+	// First of all: it may have less once others are there.
+	m.eventually("the borrower has what it asked for", func() bool { return m.view(m.borrower).Memory.Total() >= 107<<30 })
 	run(ids[0], 1, "--gap-ms", "0")
 	run(ids[1], 1, "--gap-ms", "0")
 	m.eventually("all three work", func() bool { return m.launches(m.borrower) > 0 && m.launches(ids[0]) > 0 && m.launches(ids[1]) > 0 })

@@ -91,15 +91,21 @@ func quotaStatus(q *api.ResourceSetQuota, book *quota.Book, waiting waitingBy, n
 	}
 	status.Waiting = total.show()
 	status.Users = withWaiting(status.Users, users)
-	status.Conditions = slices.Clone(q.Status.Conditions)
+	status.Conditions = inForce(q.Status.Conditions, overQuota(book.Over(q.Name)), q.Generation, now)
+	return status
+}
+
+// inForce are the conditions of a quota that is in force, of sets or of storage.
+func inForce(old []metav1.Condition, over metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+	out := slices.Clone(old)
 	for _, c := range []metav1.Condition{
 		{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: api.ReasonApplied, Message: "the quota is in force"},
-		overQuota(book.Over(q.Name)),
+		over,
 	} {
-		c.ObservedGeneration, c.LastTransitionTime = q.Generation, metav1.NewTime(now)
-		meta.SetStatusCondition(&status.Conditions, c)
+		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
+		meta.SetStatusCondition(&out, c)
 	}
-	return status
+	return out
 }
 
 // overQuota says which limits are exceeded. Names stand in it: whoever may read a

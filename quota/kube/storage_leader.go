@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -154,14 +152,7 @@ func (l *StorageLeader) writeStatuses(ctx context.Context) error {
 func storageStatus(q *api.StorageQuota, b *storage.Book, now time.Time) api.StorageQuotaStatus {
 	status := b.Status(q.Name)
 	status.ObservedGeneration = q.Generation
-	status.Conditions = slices.Clone(q.Status.Conditions)
-	for _, c := range []metav1.Condition{
-		{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: api.ReasonApplied, Message: "the quota is in force"},
-		overStorage(b.Over(q.Name)),
-	} {
-		c.ObservedGeneration, c.LastTransitionTime = q.Generation, metav1.NewTime(now)
-		meta.SetStatusCondition(&status.Conditions, c)
-	}
+	status.Conditions = inForce(q.Status.Conditions, overStorage(b.Over(q.Name)), q.Generation, now)
 	return status
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,10 +187,15 @@ func allocatable(ctx context.Context, set string) (int64, error) {
 	return q.Value(), nil
 }
 
-// expectAllocatable waits until the node offers exactly these numbers.
+// expectAllocatable waits until the node offers exactly these numbers, and until its
+// NodePartition, which is written later, knows these sets as well.
 func expectAllocatable(t *testing.T, want map[string]int64) {
 	t.Helper()
 	eventually(t, 40*time.Second, fmt.Sprintf("the node offers %v", want), func(ctx context.Context) error {
+		cut, err := partition(ctx)
+		if err != nil {
+			return err
+		}
 		for set, n := range want {
 			got, err := allocatable(ctx, set)
 			if err != nil {
@@ -197,6 +203,9 @@ func expectAllocatable(t *testing.T, want map[string]int64) {
 			}
 			if got != n {
 				return fmt.Errorf("set %s: %d, want %d", set, got, n)
+			}
+			if n > 0 && !slices.ContainsFunc(cut.Slices, func(s api.NodeSlice) bool { return s.Set == set }) {
+				return fmt.Errorf("set %s: the NodePartition has no slice of it yet", set)
 			}
 		}
 		return nil

@@ -71,6 +71,31 @@ const (
 	MinReplicasAnnotation = "aipub.io/min-replicas"
 )
 
+// Annotations of what is bound by ReclaimPolicies and is no [Workspace]: a workload
+// of another kind that is of type Workspace.
+const (
+	// OccupancyAnnotation is its [Occupancy], as JSON. Only the controller writes it.
+	OccupancyAnnotation = "aipub.io/occupancy"
+	// PausedAnnotation is its [Pause], as JSON, while it is paused. Only the
+	// controller writes it; whoever may update the workload takes it away to resume.
+	PausedAnnotation = "aipub.io/paused"
+	// PausedReplicasAnnotation is how many replicas it had before it was paused.
+	PausedReplicasAnnotation = "aipub.io/paused-replicas"
+)
+
+// Annotations on what is bound by ReclaimPolicies.
+const (
+	// PauseAnnotation set to "true" on a workload that is no Workspace asks for a
+	// pause, "false" for a resume; the controller takes it away when it is done.
+	PauseAnnotation = "aipub.io/pause"
+	// ExtendAnnotation is how much time is added to its clock in all since it was
+	// resumed, such as "8h". Up to the policy's extension whoever may update it
+	// writes it; beyond that it takes the verb extend on workspaces.aipub.io.
+	ExtendAnnotation = "aipub.io/extend"
+	// ExtendedByAnnotation is who last changed it; admission stamps it.
+	ExtendedByAnnotation = "aipub.io/extended-by"
+)
+
 // Annotations that the controller writes when it opens a pod's gate.
 const (
 	// NodeAnnotation is the node chosen for the pod.

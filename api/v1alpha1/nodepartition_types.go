@@ -250,6 +250,32 @@ type NodeSlice struct {
 	// then; "kubectl aipub top" shows it as it changes.
 	// +optional
 	Share *SliceShare `json:"share,omitempty"`
+	// activity says when a held slice's container last worked, as far as its node
+	// saw it.
+	// +optional
+	Activity *SliceActivity `json:"activity,omitempty"`
+}
+
+// SliceActivity is what a node saw of a container's work. Times are those of the
+// node's clock, to the minute; an absent one means: not since the time in since.
+type SliceActivity struct {
+	// since is when the node began to look; it has looked without a gap from then
+	// until the time in at.
+	Since metav1.Time `json:"since"`
+	At    metav1.Time `json:"at"`
+	// gpuAt is when it last used its GPU, cpuAt its CPU, beyond what the agent was
+	// told to call idle.
+	// +optional
+	GPUAt *metav1.Time `json:"gpuAt,omitempty"`
+	// +optional
+	CPUAt *metav1.Time `json:"cpuAt,omitempty"`
+	// terminalAt is when a terminal in it last had input or output.
+	// +optional
+	TerminalAt *metav1.Time `json:"terminalAt,omitempty"`
+	// unknown names what cannot be seen on this node: gpu, cpu or terminal.
+	// +listType=atomic
+	// +optional
+	Unknown []string `json:"unknown,omitempty"`
 }
 
 // SliceShare is the recent use of a block slice. Percents are of the GPU's time,

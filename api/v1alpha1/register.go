@@ -20,6 +20,9 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ResourceSetQuota{}, &ResourceSetQuotaList{},
 		&StorageQuota{}, &StorageQuotaList{},
 		&PriorityQueue{}, &PriorityQueueList{},
+		&Workspace{}, &WorkspaceList{},
+		&WorkspaceSnapshot{}, &WorkspaceSnapshotList{},
+		&ReclaimPolicy{}, &ReclaimPolicyList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

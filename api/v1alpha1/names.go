@@ -83,6 +83,10 @@ const (
 	PausedReplicasAnnotation = "aipub.io/paused-replicas"
 )
 
+// FromImageAnnotation on a Workspace names the WorkspaceSnapshot that it shall not be
+// started from: it starts from spec.image. Later ones count again.
+const FromImageAnnotation = "aipub.io/from-image"
+
 // Annotations on what is bound by ReclaimPolicies.
 const (
 	// PauseAnnotation set to "true" on a workload that is no Workspace asks for a

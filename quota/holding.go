@@ -15,8 +15,10 @@ const maxHolders = 10
 // Holding is what one person, or one workload of a person, uses of a limit.
 type Holding struct {
 	User string
-	// Workload is zero where all that the person holds is meant.
+	// Workload, and the project that it is charged to, are zero where all that the
+	// person holds is meant.
 	Workload Workload
+	Project  string
 	// Held is a number of sets, or Units, as the limit is.
 	Held int64
 	// DueBack is when the first of a workload's has to be given back; zero when none
@@ -61,7 +63,7 @@ func (a *account) findHolders(p place) *holders {
 	for l := range a.lines {
 		held := l.charged.of(p.set)
 		if held > 0 && (p.kind == "" || p.kind == l.key.party.Type) {
-			h.add(Holding{User: l.key.party.User, Workload: l.key.workload, Held: held, DueBack: l.dueBack(p.set)})
+			h.add(Holding{User: l.key.party.User, Workload: l.key.workload, Project: l.key.party.Project, Held: held, DueBack: l.dueBack(p.set)})
 		}
 	}
 	return h

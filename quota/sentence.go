@@ -4,6 +4,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,9 @@ const maxNamed = 3
 
 // Sentence says to who asked which level is in the way, its limit, who holds it,
 // when the next is due back and what to do. The names of users for whom sees is
-// false are left out ("2 others"); nil sees all. Times are in now's zone.
+// false are left out ("2 others"); nil sees all. Workloads are named in the asker's project
+// alone: who reads the sentence there need not know what else the person runs. Times
+// are in now's zone.
 //
 //	project vision has 8 of 8 sets small in use (quota vision): alice 5, bob 3;
 //	the next is due back at 14:05 UTC (in 25 minutes). Wait, or end one of yours.
@@ -62,16 +65,23 @@ func (s Shortfall) never(sees func(string) bool) string {
 		who, amountOf(s.Set, s.Limit), what, s.Quota, are(s.Set, s.Asked, ""))
 }
 
-// holderList is "alice 5, bob 3, 2 others 4".
+// holderList is "alice 5, bob 3, 2 others 4", or of one person's workloads "Job ml/train
+// 1, 2 in another project".
 func (s Shortfall) holderList(sees func(string) bool) string {
 	personal := s.Scope.User != "" || s.Scope.EachUser
 	if personal && !sees(s.User) {
 		return ""
 	}
 	var parts []string
+	var away elsewhere
 	rest, others := s.Used, s.HoldersLeft
 	for _, h := range s.Holders {
-		if len(parts) == maxNamed || !sees(h.User) {
+		switch {
+		case personal && h.Project != s.Asker.Project:
+			away.add(h)
+			rest -= h.Held
+			continue
+		case len(parts) == maxNamed || !sees(h.User):
 			others++
 			continue
 		}
@@ -89,7 +99,30 @@ func (s Shortfall) holderList(sees func(string) bool) string {
 		}
 		parts = append(parts, strconv.Itoa(others)+word+amountText(s.Set, rest))
 	}
+	if away.held > 0 {
+		parts = append(parts, amountText(s.Set, away.held)+" in "+away.where())
+	}
 	return strings.Join(parts, ", ")
+}
+
+// elsewhere is what a person's workloads in other projects hold.
+type elsewhere struct {
+	held     int64
+	projects []string
+}
+
+func (e *elsewhere) add(h Holding) {
+	e.held += h.Held
+	if !slices.Contains(e.projects, h.Project) {
+		e.projects = append(e.projects, h.Project)
+	}
+}
+
+func (e *elsewhere) where() string {
+	if len(e.projects) == 1 {
+		return "another project"
+	}
+	return "other projects"
 }
 
 // advice is what who asked can do.

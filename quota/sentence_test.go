@@ -71,7 +71,13 @@ func TestSentences(t *testing.T) {
 		"a person everywhere, some room": {
 			quotaOf("alice", ofUser("alice"), gpus("1.5")), []Claim{pod("train", "alice", large(1)).in("audio")}, nil,
 			pod("x", "alice", map[string]int64{"medium": 2}), nil,
-			"alice has 1 of 1.5 GPUs in use (quota alice): Job ml/train 1; 1 more is asked for. Wait, or end one of yours.",
+			"alice has 1 of 1.5 GPUs in use (quota alice): 1 in another project; 1 more is asked for. Wait, or end one of yours.",
+		},
+		"a person's workloads in several projects": {
+			quotaOf("alice", ofUser("alice"), sets("small", 7)),
+			[]Claim{pod("train", "alice", small(1)), pod("secret", "alice", small(4)).in("audio"), pod("hidden", "alice", small(2)).in("text")}, nil,
+			pod("x", "alice", small(1)), nil,
+			"alice has 7 of 7 sets small in use (quota alice): Job ml/train 1, 6 in other projects. Wait, or end one of yours.",
 		},
 		"a person whom the reader does not know": {
 			quotaOf("each", ofEachUser("vision"), sets("small", 2)), []Claim{pod("train", "alice", small(2))}, nil,

@@ -30,8 +30,9 @@ type Shortfall struct {
 // Holding is what one user, or one claim of a user's, takes of a limit.
 type Holding struct {
 	User string
-	// Claim is NAMESPACE/NAME; empty for all of the user's.
-	Claim string
+	// Claim is NAMESPACE/NAME, and Project what it is charged to; empty for all of the
+	// user's.
+	Claim, Project string
 	// Amount in bytes, or claims.
 	Amount int64
 }
@@ -85,7 +86,9 @@ func (b *Book) shortfall(a *account, l *line, m limit, asker Owner, more int64) 
 	case m.measure != Volumes:
 		counts := a.counts(asker.User)
 		for id, slot := range b.slots {
-			all = append(all, Holding{User: asker.User, Claim: id, Amount: slot.measure(counts).in(m.measure, m.class)})
+			all = append(all, Holding{
+				User: asker.User, Claim: id, Project: slot.project(counts), Amount: slot.measure(counts).in(m.measure, m.class),
+			})
 		}
 	}
 	all = slices.DeleteFunc(all, func(h Holding) bool { return h.Amount == 0 })

@@ -15,7 +15,7 @@ import (
 
 // Sentence says to who asked which level is in the way, its limit, who holds most of
 // it and what to do. The names of users for whom sees is false are left out; nil sees
-// all.
+// all. A person's claims are named in the asker's project alone.
 //
 //	project vision has claimed 1.9Ti of 2Ti (quota vision): alice 1.5Ti, bob 409.6Gi.
 //	Ask for 102.4Gi or less, delete claims that are not needed, or ask an administrator
@@ -47,17 +47,29 @@ func (s Shortfall) Sentence(sees func(user string) bool) string {
 }
 
 func (s Shortfall) holderList(sees func(string) bool) string {
-	var parts []string
-	others := s.Others
+	var parts, projects []string
+	others, away := s.Others, tally{}
 	for _, h := range s.Holders {
 		switch {
 		case !sees(h.User):
 			others++
+		case s.personal() && h.Project != s.Asker.Project:
+			away = away.plus(h.Amount)
+			if !slices.Contains(projects, h.Project) {
+				projects = append(projects, h.Project)
+			}
 		case s.personal():
 			parts = append(parts, h.Claim+" "+s.amount(h.Amount))
 		default:
 			parts = append(parts, person(h.User)+" "+s.amount(h.Amount))
 		}
+	}
+	switch len(projects) {
+	case 0:
+	case 1:
+		parts = append(parts, s.amount(away.int64())+" in another project")
+	default:
+		parts = append(parts, s.amount(away.int64())+" in other projects")
 	}
 	if others > 0 && len(parts) > 0 {
 		parts = append(parts, strconv.Itoa(others)+" more")

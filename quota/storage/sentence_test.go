@@ -48,6 +48,9 @@ func TestSentences(t *testing.T) {
 		{"a person's number", fill(quota("each", each, "-", 1)), claim("x", "x", "bob", gi),
 			"bob has claimed 1 of 1 volume in project vision (quota each). " +
 				"Delete claims of yours that are not needed, or ask an administrator to raise the quota."},
+		{"a person everywhere", fill(quota("bob", api.QuotaScope{User: "bob"}, "500Gi", -1)), elsewhere(claim("x", "x", "bob", 200*gi)),
+			"bob has claimed 400Gi of 500Gi (quota bob): 400Gi in another project. " +
+				"Ask for 100Gi or less, delete claims of yours that are not needed, or ask an administrator to raise the quota."},
 		{"more than there may be", fill(quota("vision", project, "1Ti", -1)), claim("x", "x", "bob", 2000*gi),
 			"project vision may claim at most 1Ti in all (quota vision). Ask for less, or ask an administrator to raise the quota."},
 		{"none of a class", fill(quota("vision", project, "-", -1, "fast", "0")), claim("x", "x", "bob", gi),
@@ -62,6 +65,12 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, s, c.want)
 		}
 	}
+}
+
+// elsewhere is a claim in another project.
+func elsewhere(c Claim) Claim {
+	c.Namespace, c.Owner.Project = "nlp", "nlp"
+	return c
 }
 
 func TestSentenceSaysWhatWasAdmittedAMomentAgo(t *testing.T) {

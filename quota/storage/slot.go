@@ -54,6 +54,14 @@ func (s *slot) owners() []Owner {
 	return out
 }
 
+// project is that of the candidates that count.
+func (s *slot) project(counts func(candidate) bool) string {
+	if i := slices.IndexFunc(s.candidates, counts); i >= 0 {
+		return s.candidates[i].claim.Owner.Project
+	}
+	return ""
+}
+
 // measure is what the candidates that count take: in each respect the most that one
 // of them does.
 func (s *slot) measure(counts func(candidate) bool) part {

@@ -45,7 +45,7 @@ func TestMinimumsOfOperations(t *testing.T) {
 	two := int32(2)
 	scaler := &autoscalingv2.HorizontalPodAutoscaler{TypeMeta: typeMeta("autoscaling/v2", "HorizontalPodAutoscaler"),
 		ObjectMeta: metav1.ObjectMeta{Namespace: "vision", Name: "any"},
-		Spec:       autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: &two, ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "serve"}}}
+		Spec:       autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: &two, MaxReplicas: 9, ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "serve"}}}
 	for name, tc := range map[string]struct {
 		change func(*crowd, *appsv1.Deployment)
 		want   int64

@@ -186,11 +186,26 @@ func TestAMinimumKeepsQuotaFromOthers(t *testing.T) {
 	s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "small", 3)}
 	s.Floors = []quota.Floor{floorOf(replica, 2)}
 	requireOpened(t, decide(t, s), "train-0")
-	// Two minimums that do not fit together: the elder one is kept.
+	// Two minimums that do not fit together: the elder one is kept, and of the other
+	// what is left.
 	younger := operation("rs-2", pod("late", "vision", "ops", "small", 1))[0]
 	s.Floors = append(s.Floors, floorOf(younger, 2))
 	s.Pending = append(s.Pending, replica, younger)
-	requireOpened(t, decide(t, s), "serve train-0")
+	requireOpened(t, decide(t, s), "late serve")
+}
+
+func TestAMinimumThatIsTooLargeIsKeptAsFarAsItFits(t *testing.T) {
+	replicas := operation("rs-1", pods("serve", "vision", "ops", "small", 1, 9)...)
+	train := pods("train", "vision", "alice", "small", 9, 9)
+	s := snapshot([]placement.Node{nodeOf("a", 4)}, train, replicas)
+	// An autoscaler asks for more than the user of the workload may have.
+	s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "small", 6), userQuota("vision", "ops", "small", 4)}
+	s.Charged = open(quota.Within, "a", pod("held", "vision", "ops", "small", 60))
+	s.Floors = []quota.Floor{floorOf(replicas[0], 1_000_000)}
+	requireOpened(t, decide(t, s), "serve-0 serve-1 serve-2 train-0 train-1")
+	// Who may have nothing more has no minimum, and keeps nothing from others.
+	s.Quotas[1] = userQuota("vision", "ops", "small", 1)
+	requireOpened(t, decide(t, s), "train-0 train-1 train-2 train-3 train-4")
 }
 
 func TestARollingUpdateGoesOnAtFullQuotaBehindABlockedHead(t *testing.T) {

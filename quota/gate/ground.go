@@ -14,9 +14,7 @@ func (s *Snapshot) Book() *quota.Book {
 	return book
 }
 
-// ledger is Book with the minimums that it reserves. Two Operations that were
-// admitted at the same moment may not both fit; the elder one does, and the pods of
-// the other are claims like any.
+// ledger is Book with the minimums that it reserves.
 func (s *Snapshot) ledger() (*quota.Book, []quota.Floor) {
 	book := quota.NewBook(s.Quotas, s.Sizes)
 	for i := range s.Charged {
@@ -27,16 +25,39 @@ func (s *Snapshot) ledger() (*quota.Book, []quota.Floor) {
 	return book, reserve(book, s.Floors)
 }
 
-// reserve keeps the minimums that fit, in order, and returns them.
+// reserve keeps of each minimum as many pods as fit, in order, and returns what is
+// kept. A minimum that was admitted always fits, but for two that were admitted at the
+// same moment, or one that an autoscaler or a lowered quota has made too large; the
+// pods beyond what is kept are claims like any.
 func reserve(book *quota.Book, floors []quota.Floor) []quota.Floor {
 	var kept []quota.Floor
 	for _, f := range floors {
-		if book.CheckFloor(f).OK() {
+		if !book.CheckFloor(f).OK() {
+			f.MinReplicas = mostThatFits(book, f)
+		}
+		if f.MinReplicas > 0 {
 			book.Reserve(f)
 			kept = append(kept, f)
 		}
 	}
 	return kept
+}
+
+// mostThatFits is how many pods of a minimum that is too large have room.
+func mostThatFits(book *quota.Book, f quota.Floor) int64 {
+	fits := func(n int64) bool {
+		f.MinReplicas = n
+		return book.CheckFloor(f).OK()
+	}
+	low, high := int64(0), f.MinReplicas // low fits, high does not
+	for high-low > 1 {
+		if n := low + (high-low)/2; fits(n) {
+			low = n
+		} else {
+			high = n
+		}
+	}
+	return low
 }
 
 // Room makes the room of a snapshot: its nodes, what they hold, and what is on its

@@ -107,12 +107,13 @@ func times(sets map[string]int64, n int64) map[string]int64 {
 	return out
 }
 
-// floorOf is the guaranteed minimum of a known workload; 0 for others.
+// floorOf is the guaranteed minimum of a known workload as far as the object itself
+// says, as that is what an ask adds to; 0 for others.
 func (m *model) floorOf(uid string) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if w := m.workloads[uid]; w != nil {
-		if f, ok := w.Floor(m.autoscalers); ok {
+		if f, ok := w.Floor(nil); ok {
 			return f.MinReplicas
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -28,7 +29,7 @@ type model struct {
 	// projects of managed namespaces.
 	projects    map[string]string
 	workloads   map[string]*objects.Workload // by UID
-	autoscalers map[objects.Target]int64
+	autoscalers objects.Autoscalers
 	bounds      objects.Bounds
 	// changed is closed and made anew at each change.
 	changed chan struct{}
@@ -38,7 +39,7 @@ type model struct {
 func newModel() *model {
 	return &model{
 		pods: map[string]*entry{}, projects: map[string]string{}, workloads: map[string]*objects.Workload{},
-		autoscalers: map[objects.Target]int64{}, changed: make(chan struct{}),
+		changed:   make(chan struct{}),
 		inherited: map[string]intent{}, gone: map[string]time.Time{},
 	}
 }
@@ -168,14 +169,17 @@ func (m *model) removeWorkload(uid string) {
 	m.touched()
 }
 
-func (m *model) setAutoscaler(key objects.Target, n int64, known bool) {
+func (m *model) setAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known {
-		m.autoscalers[key] = n
-	} else {
-		delete(m.autoscalers, key)
-	}
+	m.autoscalers.Set(h)
+	m.touched()
+}
+
+func (m *model) removeAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.autoscalers.Remove(h)
 	m.touched()
 }
 

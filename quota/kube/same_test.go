@@ -142,7 +142,8 @@ func randomWorld(r *rand.Rand) *world {
 		w.Workloads[string(o.GetUID())] = objects.WorkloadOf(o.Object, o.group, o.kind)
 		if r.IntN(3) == 0 {
 			w.Scalers = append(w.Scalers, autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()},
-				Spec: autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: o.kind, Name: o.GetName()}, MinReplicas: count()}})
+				Spec: autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+					APIVersion: pick(o.group, "example.com") + "/v1", Kind: o.kind, Name: o.GetName()}, MinReplicas: count(), MaxReplicas: 2}})
 		}
 	}
 	for i := range 20 {

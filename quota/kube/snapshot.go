@@ -56,7 +56,7 @@ func (m *model) look(s cluster, now time.Time, waiting bool) view {
 			m.sort(&v, s, e)
 		}
 	}
-	v.Floors = objects.Floors(maps.Values(m.workloads), m.autoscalers, m.projectOf)
+	v.Floors = objects.Floors(maps.Values(m.workloads), &m.autoscalers, m.projectOf)
 	return v
 }
 

@@ -111,7 +111,9 @@ func stripWorkload(object any) (any, error) {
 		o.Status = batchv1.JobStatus{Succeeded: o.Status.Succeeded}
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		stripMeta(&o.ObjectMeta)
-		o.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: o.Spec.ScaleTargetRef, MinReplicas: o.Spec.MinReplicas}
+		o.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: o.Spec.ScaleTargetRef, MinReplicas: o.Spec.MinReplicas, MaxReplicas: o.Spec.MaxReplicas,
+		}
 		o.Status = autoscalingv2.HorizontalPodAutoscalerStatus{}
 	case *metav1.PartialObjectMetadata:
 		stripMeta(&o.ObjectMeta)

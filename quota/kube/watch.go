@@ -241,15 +241,13 @@ func (w *Watch) removeNamespace(o any) {
 
 func (w *Watch) setAutoscaler(o any) {
 	if h, ok := o.(*autoscalingv2.HorizontalPodAutoscaler); ok {
-		key, n := objects.AutoscalerOf(h)
-		w.model.setAutoscaler(key, n, true)
+		w.model.setAutoscaler(h)
 	}
 }
 
 func (w *Watch) removeAutoscaler(o any) {
 	if h, ok := o.(*autoscalingv2.HorizontalPodAutoscaler); ok {
-		key, _ := objects.AutoscalerOf(h)
-		w.model.setAutoscaler(key, 0, false)
+		w.model.removeAutoscaler(h)
 	}
 }
 

@@ -8,28 +8,19 @@ import (
 	"slices"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-
 	"aipub.io/aipub/quota"
 )
 
-// Target names what an autoscaler scales.
-type Target struct{ Namespace, Kind, Name string }
-
-// AutoscalerOf is what an autoscaler scales, and its least replicas.
-func AutoscalerOf(h *autoscalingv2.HorizontalPodAutoscaler) (Target, int64) {
-	return Target{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}, orOne(h.Spec.MinReplicas)
-}
-
 // Floor is the guaranteed minimum of an Operation: the author's, else the
 // autoscaler's, else one as long as any is wished for. It is false where that is none.
-func (w *Workload) Floor(autoscalers map[Target]int64) (quota.Floor, bool) {
+// nil has no autoscalers.
+func (w *Workload) Floor(autoscalers *Autoscalers) (quota.Floor, bool) {
 	if w.minimum == nil {
 		return quota.Floor{}, false
 	}
 	f := quota.Floor{Workload: w.Workload, Party: w.Party, Sets: w.minimum.sets, MinReplicas: w.minimum.given}
 	if f.MinReplicas < 0 {
-		n, scaled := autoscalers[Target{w.Namespace, w.Kind, w.Name}]
+		n, scaled := autoscalers.least(&w.Workload)
 		if !scaled {
 			n = min(1, w.minimum.replicas)
 		}
@@ -40,7 +31,7 @@ func (w *Workload) Floor(autoscalers map[Target]int64) (quota.Floor, bool) {
 
 // Floors are the minimums of the workloads in managed namespaces, the eldest first.
 // project is a namespace's, empty for none.
-func Floors(workloads iter.Seq[*Workload], autoscalers map[Target]int64, project func(namespace string) string) []quota.Floor {
+func Floors(workloads iter.Seq[*Workload], autoscalers *Autoscalers, project func(namespace string) string) []quota.Floor {
 	type dated struct {
 		quota.Floor
 		created time.Time

@@ -35,15 +35,14 @@ func Snapshot(c *Cluster, now time.Time) gate.Snapshot {
 	for i := range c.Namespaces {
 		projects[c.Namespaces[i].Name] = c.Namespaces[i].Labels[api.ProjectLabel]
 	}
-	autoscalers := map[Target]int64{}
+	var autoscalers Autoscalers
 	for i := range c.Scalers {
-		target, least := AutoscalerOf(&c.Scalers[i])
-		autoscalers[target] = least
+		autoscalers.Set(&c.Scalers[i])
 	}
 	s := gate.Snapshot{
 		Now: now, Quotas: slices.Clone(c.Quotas), Queues: c.Queues, Sizes: Sizes(c.Sets),
 		Nodes:  Nodes(c.Partitions, c.Nodes, placement.NodeFrom),
-		Floors: Floors(maps.Values(c.Workloads), autoscalers, func(namespace string) string { return projects[namespace] }),
+		Floors: Floors(maps.Values(c.Workloads), &autoscalers, func(namespace string) string { return projects[namespace] }),
 	}
 	SortQuotas(s.Quotas)
 	var bounds Bounds

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,15 +51,12 @@ func TestTheMinimumOfAnOperation(t *testing.T) {
 		d.Spec.Template.Spec.Containers = []corev1.Container{asking("c", "small")}
 		return WorkloadOf(d, "apps", "Deployment")
 	}
-	three := int32(3)
-	key, n := AutoscalerOf(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "serve"}, MinReplicas: &three,
-	}})
-	scaled := map[Target]int64{key: n}
+	scaled := &Autoscalers{}
+	scaled.Set(autoscaler("a", "apps/v1", "serve", 3, 9))
 	for _, tc := range []struct {
 		annotation  string
 		replicas    int32
-		autoscalers map[Target]int64
+		autoscalers *Autoscalers
 		want        int64
 	}{
 		{"", 5, nil, 1}, {"", 0, nil, 0}, {"", 5, scaled, 3}, {"2", 5, scaled, 2}, {"0", 5, scaled, 0}, {"2", 0, nil, 2}, {"odd", 5, nil, 1},

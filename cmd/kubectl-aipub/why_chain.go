@@ -229,7 +229,7 @@ func gradeWords(opened string) string {
 	case quota.Within:
 		return "it is charged within all limits"
 	case api.ReasonUnmanaged:
-		return "its namespace was not managed any more when its gate was opened; it is charged to nobody"
+		return "its namespace was not managed any more when its gate was opened; it is charged once the namespace is managed again"
 	}
 	return "it is charged; somebody else than the controller opened its gate"
 }

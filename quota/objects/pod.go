@@ -15,7 +15,8 @@ import (
 	"aipub.io/aipub/quota/placement"
 )
 
-// Unmanaged is the grade written on pods that were opened without a charge.
+// Unmanaged is the grade written on pods that were opened without a charge, because
+// their namespace was not managed then. Where it is again, they are charged.
 const Unmanaged quota.Grade = api.ReasonUnmanaged
 
 // Pod is what a managed pod says of itself.
@@ -85,10 +86,9 @@ func (p *Pod) Open() bool { return !p.Gated && !p.Ended }
 // Waits reports whether the pod stands in the queue.
 func (p *Pod) Waits() bool { return p.Gated && !p.Ended && !p.Leaving }
 
-// Managed reports whether the pod is charged to its namespace's project.
-func (p *Pod) Managed(project string) bool {
-	return Managed(p.Claim.Namespace, project) && p.Grade != Unmanaged
-}
+// Managed reports whether the pod is in a managed namespace, and so is charged while
+// it is open. project is the namespace's.
+func (p *Pod) Managed(project string) bool { return Managed(p.Claim.Namespace, project) }
 
 // Charged is the pod as one whose gate is open. project is its namespace's, empty for
 // none.

@@ -60,7 +60,7 @@ func TestWhereAPodBelongs(t *testing.T) {
 		"open, and being deleted":                {pod("p", leaving), "Within leaving"},
 		"open, and failed":                       {pod("p", failed), ""},
 		"open, in no project any more":           {pod("p", elsewhere), "Within unmanaged"},
-		"opened without a charge, managed since": {pod("p", opened(api.ReasonUnmanaged)), "Unmanaged unmanaged"},
+		"opened without a charge, managed since": {pod("p", opened(api.ReasonUnmanaged)), "Unmanaged"},
 	} {
 		s := Snapshot(&Cluster{Namespaces: namespaces(), Pods: []corev1.Pod{tc.pod}}, time.Unix(500, 0))
 		var got []string

@@ -40,6 +40,7 @@ func addStages(mgr ctrl.Manager, o *options, m *metrics) error {
 		Live:    mgr.GetAPIReader(),
 		Events:  mgr.GetEventRecorder("aipub-controller"),
 		Observe: m.observe,
+		Charged: watch.Charged,
 	}).SetupWithManager(mgr)
 }
 

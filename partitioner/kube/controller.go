@@ -36,6 +36,9 @@ type Config struct {
 	Events EventRecorder
 	// Observe is told each outcome, for metrics; it may be nil.
 	Observe func(Outcome)
+	// Charged counts the pods that are charged for each set; false while not all of them
+	// are known. nil: nobody is charged for what he does not hold.
+	Charged func() (map[string]int64, bool)
 	// Delay gathers changes: a round begins this long after the first of them.
 	// Zero is 200 ms.
 	Delay time.Duration
@@ -117,8 +120,14 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if c.config.Observe != nil {
 		c.config.Observe(out)
 	}
+	if err == nil && out.Unheld {
+		return reconcile.Result{RequeueAfter: recount}, nil
+	}
 	return reconcile.Result{}, err
 }
+
+// recount is how soon a set that is kept for pods alone is looked at again.
+const recount = 10 * time.Second
 
 func (c *Controller) snapshot(ctx context.Context) (Snapshot, error) {
 	var policies api.PartitionPolicyList
@@ -133,6 +142,10 @@ func (c *Controller) snapshot(ctx context.Context) (Snapshot, error) {
 		}
 	}
 	s := Snapshot{Nodes: nodes.Items, Partitions: partitions.Items, Sets: sets.Items, Now: metav1.NewTime(c.config.Clock.Now())}
+	if c.config.Charged != nil {
+		charged, known := c.config.Charged()
+		s.Charged, s.Unsure = charged, !known
+	}
 	for _, p := range policies.Items {
 		if p.DeletionTimestamp.IsZero() {
 			s.Policies = append(s.Policies, p)

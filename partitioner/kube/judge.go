@@ -18,6 +18,11 @@ type Snapshot struct {
 	Nodes      []corev1.Node
 	Partitions []api.NodePartition
 	Sets       []api.ResourceSet
+	// Charged counts the pods that are charged for each set: their gate is open and
+	// they have not ended, whether or not a slice is theirs yet. Unsure is true while
+	// not all of them are known; then no set is obsolete.
+	Charged map[string]int64
+	Unsure  bool
 	// Now stamps the conditions that change.
 	Now metav1.Time
 }
@@ -28,8 +33,11 @@ type Outcome struct {
 	Policies map[string]api.PartitionPolicyStatus
 	// Sets are the ResourceSets that should exist, by name.
 	Sets map[string]SetOutcome
-	// Obsolete are ResourceSets that no policy defines and nobody holds.
+	// Obsolete are ResourceSets that no policy defines, nobody holds and nobody is
+	// charged for: what a pod is charged is worked out with the size in its ResourceSet.
 	Obsolete []string
+	// Unheld is true when a set is kept for pods alone, of whose end no node tells.
+	Unheld bool
 	// Orphans are NodePartitions whose Node is gone.
 	Orphans []string
 }
@@ -84,9 +92,14 @@ func Judge(s Snapshot) Outcome {
 		spec := set.Spec
 		spec.GPUUnits = keptUnits(spec, spec.GPU)
 		spec.Policies = nil
-		if status := sc.setStatus(set.Name, spec); status.Held > 0 {
+		status := sc.setStatus(set.Name, spec)
+		switch {
+		case status.Held > 0:
 			out.Sets[set.Name] = SetOutcome{Spec: spec, Status: status}
-		} else {
+		case s.Unsure || s.Charged[set.Name] > 0:
+			out.Sets[set.Name] = SetOutcome{Spec: spec, Status: status}
+			out.Unheld = true
+		default:
 			out.Obsolete = append(out.Obsolete, set.Name)
 		}
 	}

@@ -159,6 +159,18 @@ func TestJudgeSets(t *testing.T) {
 			snapshot: Snapshot{Sets: []api.ResourceSet{makeSet("old", "16", "128Gi", "p")}, Nodes: pool, Partitions: []api.NodePartition{held}},
 			want:     map[string]string{"old": "16 128Gi [] 1/0/1 False WaitingForIdle"},
 		},
+		"no policy and no holder, but a pod that is charged: kept, and said why": {
+			snapshot: Snapshot{Sets: []api.ResourceSet{makeSet("old", "16", "128Gi", "p")}, Nodes: pool, Charged: map[string]int64{"old": 2}},
+			want:     map[string]string{"old": "16 128Gi [] 0/0/0 False WaitingForIdle"},
+		},
+		"a pod that is charged for another set": {
+			snapshot: Snapshot{Sets: []api.ResourceSet{makeSet("old", "16", "128Gi", "p")}, Nodes: pool, Charged: map[string]int64{"new": 2}},
+			want:     map[string]string{}, obsolete: []string{"old"},
+		},
+		"not all pods are known": {
+			snapshot: Snapshot{Sets: []api.ResourceSet{makeSet("old", "16", "128Gi", "p")}, Nodes: pool, Unsure: true},
+			want:     map[string]string{"old": "16 128Gi [] 0/0/0 False WaitingForIdle"},
+		},
 		"a holder on a node that is gone holds nothing": {
 			snapshot: Snapshot{Sets: []api.ResourceSet{makeSet("old", "16", "128Gi", "p")}, Partitions: []api.NodePartition{held}},
 			want:     map[string]string{}, obsolete: []string{"old"},

@@ -116,7 +116,7 @@ func (sc *scene) setStatus(name string, spec api.ResourceSetSpec) api.ResourceSe
 		holders = append(holders, holdersOf(&p, name)...)
 	}
 	slices.SortFunc(status.Nodes, func(a, b api.SetOnNode) int { return cmp.Compare(a.Name, b.Name) })
-	ready := setCondition(status, spec, holders)
+	ready := setCondition(status, spec, holders, sc.Charged[name])
 	ready.LastTransitionTime = sc.Now
 	meta.SetStatusCondition(&status.Conditions, ready)
 	return status
@@ -144,8 +144,13 @@ func holdersOf(p *api.NodePartition, set string) []string {
 	return holders
 }
 
-func setCondition(status api.ResourceSetStatus, spec api.ResourceSetSpec, holders []string) metav1.Condition {
+func setCondition(status api.ResourceSetStatus, spec api.ResourceSetSpec, holders []string, charged int64) metav1.Condition {
 	switch {
+	case len(spec.Policies) == 0 && status.Held == 0:
+		return metav1.Condition{
+			Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonWaitingForIdle,
+			Message: fmt.Sprintf("no policy defines the set any more; it is deleted when the pods that are charged for it end: %d in all", charged),
+		}
 	case len(spec.Policies) == 0:
 		return metav1.Condition{
 			Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonWaitingForIdle,

@@ -11,6 +11,9 @@ type Occupancy struct {
 	// since is when it got its set; absent while it holds none.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+	// pod is the UID of a pod that holds it.
+	// +optional
+	Pod string `json:"pod,omitempty"`
 	// heldSeconds is how long it held sets before since, after it was resumed last.
 	// +optional
 	HeldSeconds int64 `json:"heldSeconds,omitempty"`

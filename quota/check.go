@@ -61,7 +61,11 @@ func (b *Book) CheckFloor(f Floor) Verdict {
 		more := l.raises(floor, inside)
 		t.add(a, f.Party, more, more)
 	}
-	return Verdict{Shortfalls: b.lacking(t)}
+	short := b.lacking(t)
+	for i := range short {
+		short[i].Refused = true
+	}
+	return Verdict{Shortfalls: short}
 }
 
 // raises is by how much more the line would count with another floor.

@@ -128,26 +128,42 @@ func (e *elsewhere) where() string {
 // advice is what who asked can do.
 func (s Shortfall) advice(sees func(string) bool, now time.Time) string {
 	wait := "Wait"
-	if s.Asker.Type == api.TypeWorkspace { // refused at once, so that nothing waits
+	if s.Refused || s.Asker.Type == api.TypeWorkspace { // nothing waits
 		wait = "Try again later"
 		if s.Next.After(now) {
 			wait = "Try again then"
 		}
 	}
-	othersSeen := false
+	var seen []string
 	for _, h := range s.Holders {
 		if h.User == s.Asker.User {
-			return wait + ", or end one of yours."
+			return wait + ", or end " + s.yours(h, sees) + "."
 		}
-		othersSeen = othersSeen || sees(h.User)
+		if sees(h.User) {
+			seen = append(seen, person(h.User))
+		}
 	}
 	switch {
-	case othersSeen:
+	case len(seen) == 1:
+		return wait + ", or ask " + seen[0] + "."
+	case len(seen) > 1:
 		return wait + ", or ask one of them."
 	case s.Used == 0 && s.Reserved > 0:
 		return wait + ", or lower the minimum of an Operation."
 	}
 	return wait + "."
+}
+
+// yours is what who asked could end, of which held is one.
+func (s Shortfall) yours(held Holding, sees func(string) bool) string {
+	personal := s.Scope.User != "" || s.Scope.EachUser
+	switch {
+	case personal && sees(s.User) && len(s.Holders)+s.HoldersLeft == 1 && held.Project == s.Asker.Project:
+		return "it"
+	case s.Set != units && held.Held == 1 && !personal:
+		return "yours"
+	}
+	return "one of yours"
 }
 
 // Sentence says what stands above the limit, and that nothing has to end.

@@ -87,13 +87,13 @@ func TestSentences(t *testing.T) {
 		"the project itself": {
 			quotaOf("each", ofEachUser("vision"), sets("small", 1)), []Claim{pod("train", "project:vision", small(1))}, nil,
 			pod("x", "project:vision", small(1)), nil,
-			"project vision itself has 1 of 1 set small in use in project vision (quota each): Job ml/train 1. Wait, or end one of yours.",
+			"project vision itself has 1 of 1 set small in use in project vision (quota each): Job ml/train 1. Wait, or end it.",
 		},
 		"by type": {
 			quotaOf("vision", ofProject("vision"), only(ws, sets("small", 3))), []Claim{pod("a", "bob", small(2)).as(ws)}, nil,
 			pod("x", "alice", small(2)).as(ws), nil,
 			"project vision has 2 of 3 sets small in use by Workspaces (quota vision): bob 2; 2 more are asked for. " +
-				"Try again later, or ask one of them.",
+				"Try again later, or ask bob.",
 		},
 		"kept for minimums": {
 			quotaOf("vision", ofProject("vision"), sets("small", 4)), []Claim{pod("a", "bob", small(2))}, ptr(floorOf(2, small(1))),
@@ -132,6 +132,27 @@ func TestSentences(t *testing.T) {
 			}
 			want(t, "sentence", v.Shortfalls[0].Sentence(c.sees, noon.Add(5*time.Minute)), c.want)
 		})
+	}
+}
+
+// A minimum that does not fit is refused, so nobody is told to wait for it.
+func TestARefusedMinimumDoesNotWait(t *testing.T) {
+	for asker, wanted := range map[string]string{
+		"carol": "Try again then, or ask one of them.",
+		"alice": "Try again then, or end one of yours.",
+		"bob":   "Try again then, or end yours.",
+	} {
+		b := bookOf(quotaOf("vision", ofProject("vision"), sets("small", 6)))
+		b.Charge(pod("train", "alice", small(5)).due(30), Within)
+		b.Charge(pod("eval", "bob", small(1)), Within)
+		floor := floorOf(1, small(1))
+		floor.Party.User, floor.Workload.Name, floor.Workload.UID = asker, "new", "new"
+		short := b.CheckFloor(floor).Shortfalls
+		if len(short) != 1 {
+			t.Fatalf("%s: %d shortfalls, want one", asker, len(short))
+		}
+		want(t, asker, short[0].Sentence(nil, noon), "project vision has 6 of 6 sets small in use (quota vision): alice 5, bob 1; "+
+			"the next is due back at 12:30 UTC (in 30 minutes). "+wanted)
 	}
 }
 

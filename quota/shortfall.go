@@ -25,6 +25,8 @@ type Shortfall struct {
 	Limit, Used, Reserved, Asked int64
 	// Asker is who asked.
 	Asker Party
+	// Refused is true where what was asked for does not wait: a guaranteed minimum.
+	Refused bool
 	// Holders are who uses it, the largest first, at most maxHolders: people where
 	// the limit is a project's, workloads where it is a person's. HoldersLeft is
 	// how many are not listed. The list is shared: it is not to be changed.

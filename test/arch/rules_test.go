@@ -53,6 +53,8 @@ var rows = map[string]row{
 	"quota/objects":        {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/placement"}},
 	"quota/gate":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/queue", "quota/placement"}},
 
+	"reclaim": {floor: 3, imports: []string{"api/v1alpha1"}},
+
 	"cmd/aipub-cdi-hook":   {floor: 9, imports: []string{"*"}},
 	"cmd/aipub-node":       {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},
 	"cmd/aipub-controller": {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},

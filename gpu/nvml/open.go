@@ -107,6 +107,7 @@ var optional = []string{
 	"nvmlDeviceGetMemoryLimits_v1",
 	"nvmlDeviceGetMigMode",
 	"nvmlDeviceGetProcessUtilization",
+	"nvmlDeviceGetSamples",
 	"nvmlDeviceSetMemoryLimits_v1",
 }
 

@@ -26,6 +26,7 @@ var rows = map[string]row{
 	"partitioner/kube":     {floor: 1, imports: []string{"gpu", "api/v1alpha1", "partitioner"}, guarded: []string{"controller-runtime"}},
 	"node":                 {floor: 1, imports: []string{"gpu"}},
 	"node/host":            {floor: 1},
+	"node/activity":        {floor: 1, imports: []string{"gpu", "api/v1alpha1", "sharer/proc"}},
 	"node/kube":            {floor: 1, imports: []string{"gpu", "api/v1alpha1"}, guarded: []string{"controller-runtime"}},
 	"cdi":                  {floor: 1, imports: []string{"gpu"}},
 	"cdi/driver":           {floor: 1, imports: []string{"gpu", "cdi"}, guarded: []string{"go-nvml"}},

@@ -23,7 +23,11 @@ import (
 // addStages adds the stages of the flow: admission, then the gates that it sets,
 // then policies to sets.
 func addStages(mgr ctrl.Manager, o *options, m *metrics) error {
-	watch, err := quotakube.NewWatch(mgr.GetConfig(), mgr.GetScheme(), mgr.GetEventRecorder("aipub-controller"))
+	kinds, err := admission.ParseKinds(o.stampedKinds)
+	if err != nil {
+		return err
+	}
+	watch, err := quotakube.NewWatch(mgr.GetConfig(), mgr.GetScheme(), mgr.GetEventRecorder("aipub-controller"), kinds.Further()...)
 	if err != nil {
 		return fmt.Errorf("watch pods and quotas: %w", err)
 	}

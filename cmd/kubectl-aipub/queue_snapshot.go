@@ -29,6 +29,7 @@ type ground struct {
 	deployments appsv1.DeploymentList
 	statefuls   appsv1.StatefulSetList
 	scalers     autoscalingv2.HorizontalPodAutoscalerList
+	workspaces  api.WorkspaceList
 }
 
 // snapshot is what the loop that opens gates would decide on now.
@@ -42,6 +43,9 @@ func (q *queues) snapshot(ctx context.Context, from lister, now time.Time) (*gat
 		if err := from.List(ctx, list); err != nil {
 			return nil, err
 		}
+	}
+	if err := from.List(ctx, &g.workspaces); err != nil {
+		q.note(ctx, "it is not said when Workspaces give back", err)
 	}
 	if len(g.sets.Items) == 0 || len(g.nodes.Items) == 0 || len(g.partitions.Items) == 0 {
 		return nil, errNothingToDecideOn
@@ -83,6 +87,9 @@ func (q *queues) workloads(g *ground) map[string]*objects.Workload {
 	}
 	for i := range g.statefuls.Items {
 		add(&g.statefuls.Items[i], appsv1.GroupName, "StatefulSet")
+	}
+	for i := range g.workspaces.Items {
+		add(&g.workspaces.Items[i], api.GroupVersion.Group, "Workspace")
 	}
 	return out
 }

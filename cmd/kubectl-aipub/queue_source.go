@@ -37,6 +37,8 @@ func queueKindOf(list runtime.Object) (schema.GroupVersionKind, string, error) {
 		return api.GroupVersion.WithKind("ResourceSetQuota"), "resourcesetquotas", nil
 	case *api.StorageQuotaList:
 		return api.GroupVersion.WithKind("StorageQuota"), "storagequotas", nil
+	case *api.WorkspaceList:
+		return api.GroupVersion.WithKind("Workspace"), "workspaces", nil
 	case *api.PriorityQueueList:
 		return api.GroupVersion.WithKind("PriorityQueue"), "priorityqueues", nil
 	}

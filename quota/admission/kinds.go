@@ -3,7 +3,9 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,6 +58,19 @@ func ParseKinds(further []string) (Kinds, error) {
 		kinds[kind] = v1alpha1.WorkloadType(typ)
 	}
 	return kinds, nil
+}
+
+// Further are the kinds that are not built in, in order.
+func (k Kinds) Further() []schema.GroupKind {
+	builtin := BuiltinKinds()
+	var out []schema.GroupKind
+	for kind := range k {
+		if _, has := builtin[kind]; !has {
+			out = append(out, kind)
+		}
+	}
+	slices.SortFunc(out, func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
+	return out
 }
 
 const typeNames = "Workspace, Job and Operation"

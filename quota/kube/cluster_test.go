@@ -13,9 +13,11 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +49,10 @@ func startCluster(t *testing.T) *apiServer {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: build a kube-apiserver with `make envtest-assets`, then set it to what `test/cluster/cluster.sh assets` prints (`make unit` does both)")
 	}
-	env := &envtest.Environment{CRDDirectoryPaths: []string{"../../charts/aipub/files/crds"}, ErrorIfCRDPathMissing: true}
+	env := &envtest.Environment{
+		CRDDirectoryPaths: []string{"../../charts/aipub/files/crds"}, ErrorIfCRDPathMissing: true,
+		CRDs: []*apiextensionsv1.CustomResourceDefinition{labDefinition()},
+	}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatalf("start kube-apiserver: %v", err)
@@ -191,7 +196,7 @@ type replica struct {
 func (c *apiServer) lead(t *testing.T, holder string, wrap func(http.RoundTripper) http.RoundTripper) *replica {
 	t.Helper()
 	scheme := newScheme(t)
-	watch, err := NewWatch(c.config, scheme, nil)
+	watch, err := NewWatch(c.config, scheme, nil, labKind.GroupKind(), schema.GroupKind{Group: "example.com", Kind: "Absent"})
 	if err != nil {
 		t.Fatal(err)
 	}

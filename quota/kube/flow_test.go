@@ -91,6 +91,8 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 		{"quotas and queues show what is held and what waits", testStatuses},
 		{"a pod whose node is lost is made again", testNodeLost},
 		{"gates of a namespace that is managed no more are opened", testUnmanaged},
+		{"a Workspace has its place, and says when it is due back", testWorkspaces},
+		{"kinds of others have their place", testFurtherKinds},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(t, c) }) {
 			return
@@ -265,6 +267,22 @@ func testUnmanaged(t *testing.T, c *apiServer) {
 		t.Errorf("annotations %v, affinity %v", pod.Annotations, pod.Spec.Affinity)
 	}
 	c.requireCondition(t, "left", "stuck", "True Unmanaged")
+	// Once the namespace is managed again, what runs there is charged, above the limit too.
+	ns.Labels = map[string]string{api.ProjectLabel: "left"}
+	if err := c.Update(t.Context(), &ns); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the charge of what runs", func() error {
+		var q api.ResourceSetQuota
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "left"}, &q); err != nil {
+			return err
+		}
+		if q.Status.Used.Sets["small"] != 1 || !meta.IsStatusConditionTrue(q.Status.Conditions, api.ConditionOverQuota) {
+			return fmt.Errorf("status %+v", q.Status)
+		}
+		return nil
+	})
+	c.finish(t, "left", "stuck")
 }
 
 func testOpenAll(t *testing.T, c *apiServer) {

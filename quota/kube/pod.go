@@ -47,9 +47,10 @@ func (e *entry) charged() bool { return e.assumed != nil || e.Open() }
 // waits reports whether the pod may be opened.
 func (e *entry) waits() bool { return e.assumed == nil && e.Waits() }
 
-// charge is what the pod counts as in a decision. project is its namespace's.
-func (e *entry) charge(project string) gate.Charged {
-	c := e.Charged(project)
+// charge is what the pod counts as in a decision. project is its namespace's, w its
+// workload where that is known.
+func (e *entry) charge(project string, w *objects.Workload) gate.Charged {
+	c := e.Charged(project, w)
 	if e.assumed == nil {
 		return c
 	}

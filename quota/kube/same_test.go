@@ -115,8 +115,9 @@ func randomWorld(r *rand.Rand) *world {
 			CreationTimestamp: metav1.Unix(1000+int64(r.IntN(5)), 0), Labels: map[string]string{"app": "x"},
 			Annotations: map[string]string{
 				api.ProjectAnnotation: ns, api.UserAnnotation: pick("", "ann"), api.RankAnnotation: pick("", "b"), api.PromotedAnnotation: pick("", "a"),
-				api.TypeAnnotation: pick("", string(api.TypeJob), string(api.TypeOperation)), "example.com/other": "y",
+				api.TypeAnnotation: pick("", string(api.TypeJob), string(api.TypeOperation), string(api.TypeWorkspace)), "example.com/other": "y",
 				api.MinReplicasAnnotation: pick("", "0", "2", "odd"), api.GangAnnotation: pick("", "all", "2"),
+				api.OccupancyAnnotation: pick("", "odd", `{"expiresAt":"2026-11-30T12:00:00Z"}`),
 			},
 		}
 	}
@@ -129,11 +130,18 @@ func randomWorld(r *rand.Rand) *world {
 	}
 	for i := range 6 {
 		name := fmt.Sprint("w", i)
-		switch r.IntN(3) {
+		switch r.IntN(4) {
 		case 0:
 			w.makers = append(w.makers, maker{&batchv1.Job{ObjectMeta: meta(name), Spec: batchv1.JobSpec{Parallelism: count(), Completions: count()}}, "batch", "Job"})
 		case 1:
 			w.makers = append(w.makers, maker{&appsv1.Deployment{ObjectMeta: meta(name), Spec: appsv1.DeploymentSpec{Replicas: count(), Template: template()}}, "apps", "Deployment"})
+		case 2:
+			lab := &api.Workspace{ObjectMeta: meta(name)}
+			if r.IntN(2) == 0 {
+				expires := metav1.Unix(6000, 0)
+				lab.Status.Occupancy = &api.Occupancy{ExpiresAt: &expires, Policy: "p"}
+			}
+			w.makers = append(w.makers, maker{lab, api.GroupVersion.Group, "Workspace"})
 		default:
 			w.makers = append(w.makers, maker{&appsv1.StatefulSet{ObjectMeta: meta(name), Spec: appsv1.StatefulSetSpec{Replicas: count(), Template: template()}}, "apps", "StatefulSet"})
 		}

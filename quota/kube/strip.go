@@ -109,6 +109,13 @@ func stripWorkload(object any) (any, error) {
 		stripMeta(&o.ObjectMeta)
 		o.Spec = batchv1.JobSpec{Parallelism: o.Spec.Parallelism, Completions: o.Spec.Completions}
 		o.Status = batchv1.JobStatus{Succeeded: o.Status.Succeeded}
+	case *api.Workspace:
+		stripMeta(&o.ObjectMeta)
+		occupancy := o.Status.Occupancy
+		o.Spec, o.Status = api.WorkspaceSpec{}, api.WorkspaceStatus{}
+		if occupancy != nil {
+			o.Status.Occupancy = &api.Occupancy{ExpiresAt: occupancy.ExpiresAt}
+		}
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		stripMeta(&o.ObjectMeta)
 		o.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{

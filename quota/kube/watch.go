@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -46,13 +47,21 @@ type Watch struct {
 	books  books
 	events EventRecorder
 	synced []toolscache.InformerSynced
+	// further are the kinds of others; see [NewWatch].
+	further further
 	// leading is true while this replica leads.
 	leading atomic.Bool
 }
 
 // NewWatch makes a watch that is not running. events records moves in the queue
-// while this replica leads; nil records nothing.
-func NewWatch(config *rest.Config, scheme *runtime.Scheme, events EventRecorder) (*Watch, error) {
+// while this replica leads; nil records nothing. kinds are further kinds of workloads,
+// somebody else's, whose places in the queue count. One that the cluster does not have
+// is left out until the next start.
+func NewWatch(config *rest.Config, scheme *runtime.Scheme, events EventRecorder, kinds ...schema.GroupKind) (*Watch, error) {
+	others, err := findKinds(config, kinds)
+	if err != nil {
+		return nil, err
+	}
 	off := false
 	metadata := cache.ByObject{Transform: stripWorkload}
 	options := cache.Options{
@@ -68,16 +77,17 @@ func NewWatch(config *rest.Config, scheme *runtime.Scheme, events EventRecorder)
 			&appsv1.Deployment{}:                     metadata,
 			&appsv1.StatefulSet{}:                    metadata,
 			&autoscalingv2.HorizontalPodAutoscaler{}: metadata,
+			&api.Workspace{}:                         metadata,
 		},
 	}
-	for _, kind := range metadataKinds {
+	for _, kind := range slices.Concat(metadataKinds, others.kinds) {
 		options.ByObject[kind.object()] = metadata
 	}
 	c, err := cache.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("make cache: %w", err)
 	}
-	w := &Watch{cache: c, reader: c, model: newModel(), events: events}
+	w := &Watch{cache: c, reader: c, model: newModel(), events: events, further: others}
 	return w, w.register()
 }
 
@@ -113,9 +123,16 @@ func (w *Watch) register() error {
 	workload(&batchv1.Job{}, "batch", "Job")
 	workload(&appsv1.Deployment{}, "apps", "Deployment")
 	workload(&appsv1.StatefulSet{}, "apps", "StatefulSet")
+	workload(&api.Workspace{}, api.GroupVersion.Group, "Workspace")
 	for _, k := range metadataKinds {
 		workload(k.object(), k.Group, k.Kind)
 	}
+	required := len(w.synced)
+	for _, k := range w.further.kinds {
+		workload(k.object(), k.Group, k.Kind)
+	}
+	w.further.synced = slices.Clone(w.synced[required:])
+	w.synced = w.synced[:required]
 	poke := func(any) { w.model.poke() }
 	for _, object := range []client.Object{
 		&corev1.Node{}, &api.NodePartition{}, &api.ResourceSet{},
@@ -184,6 +201,7 @@ func (w *Watch) NeedLeaderElection() bool { return false }
 
 // Start watches until the context ends.
 func (w *Watch) Start(ctx context.Context) error {
+	w.further.tell(ctx)
 	go w.books.keep(ctx, w)
 	if err := w.cache.Start(ctx); err != nil {
 		return fmt.Errorf("run cache: %w", err)
@@ -201,11 +219,11 @@ func (w *Watch) Synced() bool {
 	return true
 }
 
-// wait waits until the watch is synced.
+// wait waits until the watch is synced, and a little for what others define.
 func (w *Watch) wait(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for !w.Synced() {
+	for began := time.Now(); !w.Synced() || !w.further.ready(time.Since(began)); {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("sync caches: %w", ctx.Err())

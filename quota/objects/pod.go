@@ -41,6 +41,9 @@ type Pod struct {
 func PodOf(pod *corev1.Pod, bounds *Bounds) Pod {
 	a := pod.Annotations
 	claim := ClaimOf(pod)
+	if claim.Workload.UID == claim.UID {
+		claim.DueBack = annotatedDue(a)
+	}
 	return Pod{
 		Claim:   claim,
 		Ask:     placement.Ask{UID: claim.UID, Namespace: pod.Namespace, Name: pod.Name, Sets: claim.Sets, Pod: bounds.of(&pod.Spec)},
@@ -91,13 +94,17 @@ func (p *Pod) Waits() bool { return p.Gated && !p.Ended && !p.Leaving }
 func (p *Pod) Managed(project string) bool { return Managed(p.Claim.Namespace, project) }
 
 // Charged is the pod as one whose gate is open. project is its namespace's, empty for
-// none.
-func (p *Pod) Charged(project string) gate.Charged {
-	return gate.Charged{
+// none; w is its workload, nil where that is the pod itself or is not known.
+func (p *Pod) Charged(project string, w *Workload) gate.Charged {
+	out := gate.Charged{
 		Claim: p.Claim, Ask: p.Ask, Leaving: p.Leaving, Unmanaged: !p.Managed(project),
 		Grade: cmp.Or(p.Grade, quota.Within), // without one, somebody else opened it
 		Node:  cmp.Or(p.Bound, p.Node), Bound: p.Bound != "",
 	}
+	if w != nil {
+		out.Claim.DueBack = w.DueBack
+	}
+	return out
 }
 
 // Pending is the pod as one whose gate is closed. w is its workload; nil where that

@@ -25,7 +25,8 @@ type Cluster struct {
 	Namespaces []corev1.Namespace
 	Scalers    []autoscalingv2.HorizontalPodAutoscaler
 	Pods       []corev1.Pod // those with [api.SetLabel]
-	// Workloads by UID: those of the pods that wait, and all Operations.
+	// Workloads by UID: those of the pods that wait, all Operations, and what is of type
+	// Workspace, without which it is not known when it has to give back.
 	Workloads map[string]*Workload
 }
 
@@ -50,7 +51,7 @@ func Snapshot(c *Cluster, now time.Time) gate.Snapshot {
 		p := PodOf(&c.Pods[i], &bounds)
 		switch project := projects[p.Claim.Namespace]; {
 		case p.Open():
-			s.Charged = append(s.Charged, p.Charged(project))
+			s.Charged = append(s.Charged, p.Charged(project, c.Workloads[p.Claim.Workload.UID]))
 		case p.Waits() && p.Managed(project):
 			s.Pending = append(s.Pending, p.Pending(c.Workloads[p.Claim.Workload.UID]))
 		}

@@ -24,12 +24,14 @@ type Workload struct {
 	Created        time.Time
 	// Gang is how many pods of a Job start together; 0: each by itself.
 	Gang int
+	// DueBack is when it has to give back what it holds; zero when nothing says so.
+	DueBack time.Time
 	// minimum of an Operation; nil for others.
 	minimum *minimum
 }
 
-// WorkloadOf reads an object of a kind. Gang and minimum are known where o is a
-// typed object, not where it is metadata alone.
+// WorkloadOf reads an object of a kind. Gang, minimum, and when a Workspace is due back
+// are known where o is a typed object, not where it is metadata alone.
 func WorkloadOf(o metav1.Object, group, kind string) *Workload {
 	a := o.GetAnnotations()
 	w := &Workload{
@@ -37,8 +39,11 @@ func WorkloadOf(o metav1.Object, group, kind string) *Workload {
 		Party:    partyOf(o),
 		Rank:     a[api.RankAnnotation], Promoted: a[api.PromotedAnnotation],
 		Created: o.GetCreationTimestamp().Time,
+		DueBack: annotatedDue(a),
 	}
 	switch o := o.(type) {
+	case *api.Workspace:
+		w.DueBack = dueBack(o.Status.Occupancy)
 	case *batchv1.Job:
 		w.Gang = gangOf(o)
 	case *appsv1.Deployment:

@@ -124,6 +124,10 @@ func (c *cluster) clientFor(gv schema.GroupVersion) (*rest.RESTClient, error) {
 	config := rest.CopyConfig(c.config)
 	config.GroupVersion = &gv
 	config.NegotiatedSerializer = c.codecs.WithoutConversion()
+	if gv.Group != api.GroupVersion.Group { // our own kinds, as all of CRDs, have no protobuf
+		config.ContentType = runtime.ContentTypeProtobuf
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	}
 	config.APIPath = "/apis"
 	if gv.Group == "" {
 		config.APIPath = "/api"

@@ -37,6 +37,7 @@ type StorageWatch struct {
 	mu         sync.Mutex
 	book       *storage.Book
 	known      map[string]storage.Claim // by UID, owner as stamped
+	saved      map[string]storage.Claim // likewise, what is saved of Workspaces
 	namespaces map[string]string        // project of each, empty for none
 	quotas     map[string]api.StorageQuota
 	version    uint64
@@ -57,13 +58,14 @@ func NewStorageWatch(config *rest.Config, others cache.Cache, scheme *runtime.Sc
 	}
 	w := &StorageWatch{
 		claims: claims, others: others, never: never,
-		book: storage.NewBook(nil), known: map[string]storage.Claim{}, namespaces: map[string]string{},
-		quotas: map[string]api.StorageQuota{}, dirty: make(chan struct{}, 1),
+		book: storage.NewBook(nil), known: map[string]storage.Claim{}, saved: map[string]storage.Claim{},
+		namespaces: map[string]string{}, quotas: map[string]api.StorageQuota{}, dirty: make(chan struct{}, 1),
 	}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	return w, errors.Join(
 		w.on(namespaces, w.setNamespace, func(o client.Object) { w.dropNamespace(o.GetName()) }),
+		w.on(&api.WorkspaceSnapshot{}, w.setSnapshot, w.dropSnapshot),
 		w.on(&api.StorageQuota{}, w.setQuota, func(o client.Object) { w.dropQuota(o.GetName()) }),
 	)
 }

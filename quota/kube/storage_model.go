@@ -148,9 +148,11 @@ func (w *StorageWatch) dropNamespace(name string) {
 }
 
 func (w *StorageWatch) recharge(namespace string) {
-	for _, c := range w.known {
-		if c.Namespace == namespace {
-			w.charge(c)
+	for _, claims := range []map[string]storage.Claim{w.known, w.saved} {
+		for _, c := range claims {
+			if c.Namespace == namespace {
+				w.charge(c)
+			}
 		}
 	}
 	w.poke()

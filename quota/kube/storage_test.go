@@ -18,7 +18,7 @@ import (
 // newClaimWatch is a watch without a cluster, of a project with a quota.
 func newClaimWatch() *StorageWatch {
 	w := &StorageWatch{
-		book: storage.NewBook(nil), known: map[string]storage.Claim{}, namespaces: map[string]string{},
+		book: storage.NewBook(nil), known: map[string]storage.Claim{}, saved: map[string]storage.Claim{}, namespaces: map[string]string{},
 		quotas: map[string]api.StorageQuota{}, dirty: make(chan struct{}, 1), never: []string{"kube-system"},
 	}
 	total := resource.MustParse("1Ti")

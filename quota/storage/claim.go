@@ -18,8 +18,10 @@ type Owner struct {
 	Project, User string
 }
 
-// Claim is a PersistentVolumeClaim, as far as it is counted.
+// Claim is a PersistentVolumeClaim or, where Saved is true, a WorkspaceSnapshot, as far
+// as it is counted. What is saved counts in totals, and is no volume of any class.
 type Claim struct {
+	Saved                bool
 	UID, Namespace, Name string
 	Owner                Owner
 	// Class is the name of its StorageClass, empty for none.
@@ -80,5 +82,21 @@ func VersionOf(resourceVersion string) uint64 {
 	return n
 }
 
-// slotID is what at most one claim has at a time.
-func (c Claim) slotID() string { return c.Namespace + "/" + c.Name }
+// SavedOf reads a snapshot; false while it takes no room. Its owner is what the
+// controller wrote on it, that of the Workspace.
+func SavedOf(s *api.WorkspaceSnapshot) (Claim, bool) {
+	c := Claim{
+		Saved: true, UID: string(s.UID), Namespace: s.Namespace, Name: s.Name,
+		Owner: Owner{Project: s.Annotations[api.ProjectAnnotation], User: s.Annotations[api.UserAnnotation]},
+		Bytes: max(0, s.Status.Bytes), Version: VersionOf(s.ResourceVersion),
+	}
+	return c, s.Status.Phase == api.SnapshotSaved && c.Bytes > 0
+}
+
+// slotID is what at most one claim has at a time, and what people call it.
+func (c Claim) slotID() string {
+	if c.Saved {
+		return c.Namespace + "/WorkspaceSnapshot/" + c.Name
+	}
+	return c.Namespace + "/" + c.Name
+}

@@ -34,7 +34,11 @@ func (s *sum) remove(p part) {
 // line is what is taken by the claims that exist, and by those and the reservations.
 type line struct{ used, held sum }
 
-func (l *line) empty() bool { return l.held.volumes == 0 && l.used.volumes == 0 }
+func (l *line) empty() bool { return l.held.empty() && l.used.empty() }
+
+// empty reports whether nothing is taken: neither a volume, which may be of no bytes,
+// nor what is saved.
+func (s *sum) empty() bool { return s.volumes == 0 && s.bytes == tally{} }
 
 // of returns one respect of a sum.
 func (s *sum) of(m Measure, class string) tally {

@@ -73,8 +73,11 @@ func (s *slot) measure(counts func(candidate) bool) part {
 		if !counts(c) {
 			continue
 		}
-		p.volumes = 1
 		p.bytes = max(p.bytes, c.claim.Bytes)
+		if c.claim.Saved {
+			continue
+		}
+		p.volumes = 1
 		i := slices.IndexFunc(p.classes, func(have classPart) bool { return have.class == c.claim.Class })
 		if i < 0 {
 			p.classes = append(p.classes, classPart{c.claim.Class, c.claim.Bytes})

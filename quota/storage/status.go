@@ -28,7 +28,7 @@ func (b *Book) Status(quota string) api.StorageQuotaStatus {
 			cmp.Compare(a.users[y].used.volumes, a.users[x].used.volumes), cmp.Compare(x, y))
 	})
 	for _, user := range users {
-		if a.users[user].used.volumes > 0 && len(status.Users) < maxUsers {
+		if !a.users[user].used.empty() && len(status.Users) < maxUsers {
 			status.Users = append(status.Users, api.UserStorage{User: user, Used: a.users[user].used.show()})
 		}
 	}

@@ -3,12 +3,15 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"aipub.io/aipub/quota"
 )
 
 func TestBetweenKeysThatPeopleWouldWrite(t *testing.T) {
@@ -173,14 +176,29 @@ func TestDefaultKeysSortByTimeThenUID(t *testing.T) {
 	}
 }
 
-// FuzzStart holds the number that orders keys quickly against the order of strings.
+// FuzzStart holds the numbers that order keys quickly against the order of strings.
 func FuzzStart(f *testing.F) {
-	for _, s := range [][2]string{{"", "-"}, {"9z", "A"}, {"A", "a"}, {"AZ", "Ba"}, {",", "-"}, {"zz", "{"}, {"0123456789ab", "0123456789abc"}, {"a\xff", "b"}} {
+	for _, s := range [][2]string{{"", "-"}, {"9z", "A"}, {"a", "b"}, {"a-", "a"}, {",", "-"}, {"0123456789ab", "0123456789abc"}, {"0123456789abcdefghijklmn-", "0123456789abcdefghijklmn"}, {"a\xff", "b"}} {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if a < b && start(a) > start(b) {
-			t.Errorf("%q sorts before %q, but starts with %d and %d", a, b, start(a), start(b))
+		x, y := Item{Rank: a, Workload: quota.Workload{UID: "x"}}, Item{Rank: b, Workload: quota.Workload{UID: "y"}}
+		want := cmp.Or(strings.Compare(x.Key(), y.Key()), -1)
+		if Compare(x, y) != want || Compare(y, x) != -want {
+			t.Errorf("%q to %q: %d, and back %d; want %d", a, b, Compare(x, y), Compare(y, x), want)
 		}
 	})
+}
+
+func TestADefaultKeyStartsAsItsNumberSays(t *testing.T) {
+	for _, s := range []int64{0, 7, 1_772_443_800, 99_999_999_999} {
+		key := DefaultKey(time.Unix(s, 0), "3c1b8ae5-64a5")
+		if want, ok := startOf(key); !ok || startOfSeconds(s) != want {
+			t.Errorf("%s: %d, want %d", key, startOfSeconds(s), want)
+		}
+	}
+	moved, made := Item{Rank: "00000000007"}, Item{Created: time.Unix(7, 0), Workload: quota.Workload{UID: "a"}}
+	if Compare(moved, made) != -1 || Compare(made, moved) != 1 {
+		t.Error("a key that another one begins with goes first")
+	}
 }

@@ -5,7 +5,6 @@ package queue
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -33,64 +32,41 @@ func (it Item) Key() string {
 
 // Compare orders the items of one project: the promoted first, by their keys, then
 // the others by theirs. It is total; what has the same key is ordered by UID.
-func Compare(a, b Item) int { return newEntry(&a).compare(newEntry(&b)) }
+func Compare(a, b Item) int {
+	x, y := PlaceOf(&a), PlaceOf(&b)
+	return x.Compare(&y)
+}
 
 // Sort puts the items of one project in order.
 func Sort(items []Item) {
-	copies := slices.Clone(items)
-	sorted := make([]entry, len(copies))
-	for i := range copies {
-		sorted[i] = newEntry(&copies[i])
+	sorted := make([]Place, len(items))
+	for i := range items {
+		sorted[i] = PlaceOf(&items[i])
+		sorted[i].at = i
 	}
-	slices.SortFunc(sorted, entry.compare)
-	for i, e := range sorted {
-		items[i] = *e.item
-	}
+	slices.SortFunc(sorted, func(a, b Place) int { return a.Compare(&b) })
+	arrange(items, sorted)
 }
 
-// entry is an item with what orders it at hand: 50,000 of them are compared about a
-// million times.
-type entry struct {
-	start    uint64 // of the key
-	key      string
-	promoted string
-	item     *Item
-}
-
-func newEntry(it *Item) entry {
-	key := it.Key()
-	return entry{start: start(key), key: key, promoted: it.Promoted, item: it}
-}
-
-func (e entry) compare(other entry) int {
-	if c := e.comparePromoted(other); c != 0 {
-		return c
+// arrange puts each item where its place is among those that are sorted. It moves
+// them in circles, so that no second list of items is needed.
+func arrange(items []Item, sorted []Place) {
+	for i := range sorted {
+		if sorted[i].at == i {
+			continue
+		}
+		first, to := items[i], i
+		for {
+			from := sorted[to].at
+			sorted[to].at = to
+			if from == i {
+				items[to] = first
+				break
+			}
+			items[to] = items[from]
+			to = from
+		}
 	}
-	return e.compareKeys(other)
-}
-
-func (e entry) compareKeys(other entry) int {
-	if e.start != other.start {
-		return cmp.Compare(e.start, other.start)
-	}
-	if c := strings.Compare(e.key, other.key); c != 0 {
-		return c
-	}
-	return strings.Compare(e.item.Workload.UID, other.item.Workload.UID)
-}
-
-// comparePromoted is 0 between items that are both not promoted, or by the same
-// key.
-func (e entry) comparePromoted(other entry) int {
-	switch {
-	case e.promoted == other.promoted:
-		return 0
-	case other.promoted == "":
-		return -1
-	case e.promoted == "":
-		return 1
-	}
-	return strings.Compare(e.promoted, other.promoted)
 }
 
 // defaultPatience is that of spec.patienceSeconds in the API.

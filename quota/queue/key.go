@@ -84,42 +84,42 @@ var places = func() (t [256]uint8) {
 // digit is the place of a character in the alphabet, from 0, or -1.
 func digit(c byte) int { return int(places[c]) - 1 }
 
-// startDigits is how many characters of a key fit into a number: base^12 < 2^63.
+// startDigits is how many characters of a key fit into a number: base^12 < 2^63. The
+// seconds of a default key and the dash behind them are as many.
 const startDigits = 12
 
-// start is a number that orders keys by their first characters: where it differs,
-// the keys sort like it. It holds for any strings, as somebody may have written one
-// that is no key: what follows a character that keys do not have counts as highest
-// or lowest, whichever side of the alphabet's next lower character it is on.
-func start(key string) uint64 {
+// startOf is a number that orders strings of the alphabet by their first characters:
+// where it differs, they sort like it. It is false where one of these is not in the
+// alphabet.
+func startOf(key string) (uint64, bool) {
 	var n uint64
-	fill := 0
 	for i := range startDigits {
-		d := fill
-		if i < len(key) && fill == 0 {
+		d := 0
+		if i < len(key) {
 			if d = digit(key[i]); d < 0 {
-				if d = lower(key[i]); d < 0 {
-					key, d = key[:i], 0
-				} else {
-					fill = base - 1
-				}
+				return 0, false
 			}
 		}
 		n = n*uint64(base) + uint64(d)
 	}
+	return n, true
+}
+
+// startOfSeconds is startOf of what a default key begins with.
+func startOfSeconds(seconds int64) uint64 {
+	var n uint64
+	for place := uint64(base); place < wholeKey; place *= uint64(base) {
+		n += place * uint64(1+seconds%10) // a digit's place in the alphabet
+		seconds /= 10
+	}
 	return n
 }
 
-// lower is the place of the highest character of the alphabet below another one, or
-// -1.
-func lower(c byte) int {
-	switch {
-	case c < lowest:
-		return -1
-	case c < '0':
-		return 0
-	case c < 'a':
-		return digit('9')
+// wholeKey is base^startDigits.
+var wholeKey = func() uint64 {
+	n := uint64(1)
+	for range startDigits {
+		n *= uint64(base)
 	}
-	return base - 1
-}
+	return n
+}()

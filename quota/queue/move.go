@@ -93,7 +93,7 @@ func Promote(order []Item, what quota.Workload) (Effect, error) {
 
 func find(order []Item, w quota.Workload) (int, error) {
 	for i := range order {
-		if order[i].Workload == w {
+		if order[i].Workload.UID == w.UID && order[i].Workload == w { // in a long queue, one look each
 			return i, nil
 		}
 	}

@@ -25,6 +25,7 @@ type Turns struct {
 // when the project next stands first.
 func NewTurns(items []Item, settings func(project string) Settings, load func(project string) float64) *Turns {
 	t := &Turns{load: load, lines: map[string]*line{}}
+	of := make([]*line, len(items))
 	for i := range items {
 		project := items[i].Party.Project
 		l := t.lines[project]
@@ -33,11 +34,18 @@ func NewTurns(items []Item, settings func(project string) Settings, load func(pr
 			t.lines[project] = l
 			t.heap = append(t.heap, l)
 		}
-		l.left = append(l.left, newEntry(&items[i]))
+		l.size++
+		of[i] = l
+	}
+	places := make([]Place, len(items))
+	for _, l := range t.heap {
+		l.left, places = places[:0:l.size], places[l.size:]
+	}
+	for i := range items {
+		of[i].left = append(of[i].left, PlaceOf(&items[i]))
 	}
 	for _, l := range t.heap {
-		slices.SortFunc(l.left, entry.compare)
-		l.head = l.left[0]
+		l.putFirst()
 	}
 	heap.Init(&t.heap)
 	return t
@@ -59,12 +67,13 @@ func (t *Turns) Next() (Item, bool) {
 		t.ask(t.heap[0])
 	}
 	l := t.heap[0]
-	it := *l.left[0].item
+	it := *l.head.item
 	l.left = l.left[1:]
 	t.last = l
 	if len(l.left) == 0 {
 		heap.Pop(&t.heap)
 	} else {
+		l.sort()
 		l.head = l.left[0]
 		heap.Fix(&t.heap, 0)
 	}
@@ -91,9 +100,10 @@ func (t *Turns) Rest(project string) []Item {
 	if l == nil {
 		return nil
 	}
+	l.sort()
 	out := make([]Item, len(l.left))
-	for i, e := range l.left {
-		out[i] = *e.item
+	for i := range l.left {
+		out[i] = *l.left[i].item
 	}
 	return out
 }
@@ -111,12 +121,34 @@ func Order(items []Item, settings func(project string) Settings, load func(proje
 // line is the queue of one project.
 type line struct {
 	project  string
-	left     []entry // in order
-	head     entry   // the first of them, at hand for the heap
+	size     int
+	left     []Place // the first one first, and in order once sorted
+	sorted   bool
+	head     Place // the first of them, at hand for the heap
 	priority int32
 	load     float64
 	asked    int // in which round the load was asked for
 	at       int // in the heap; -1 when not in it
+}
+
+// putFirst finds the head: most queues are not asked for more.
+func (l *line) putFirst() {
+	first := 0
+	for i := range l.left {
+		if l.left[i].Compare(&l.left[first]) < 0 {
+			first = i
+		}
+	}
+	l.left[0], l.left[first] = l.left[first], l.left[0]
+	l.head = l.left[0]
+}
+
+// sort puts what is left in order, once.
+func (l *line) sort() {
+	if !l.sorted {
+		slices.SortFunc(l.left, func(a, b Place) int { return a.Compare(&b) })
+		l.sorted = true
+	}
 }
 
 // lines is a heap of those that have items left.
@@ -128,10 +160,10 @@ func (h lines) Len() int { return len(h) }
 // Less implements heap.Interface.
 func (h lines) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	if c := a.head.comparePromoted(b.head); c != 0 {
+	if c := a.head.comparePromoted(&b.head); c != 0 {
 		return c < 0
 	}
-	if a.head.promoted == "" {
+	if !a.head.promoted {
 		if a.priority != b.priority {
 			return a.priority > b.priority
 		}
@@ -139,7 +171,7 @@ func (h lines) Less(i, j int) bool {
 			return c < 0
 		}
 	}
-	if c := a.head.compareKeys(b.head); c != 0 {
+	if c := a.head.compareKeys(&b.head); c != 0 {
 		return c < 0
 	}
 	return a.project < b.project

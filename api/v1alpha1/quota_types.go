@@ -63,12 +63,15 @@ type QuotaScope struct {
 // SetLimits are amounts that may be held at once. What is not named is not limited.
 type SetLimits struct {
 	// sets limits how many of each set, by its name; 0 allows none.
+	// +kubebuilder:validation:XValidation:rule="!self.exists(n, n.startsWith('aipub.io/'))",message="sets has the names of sets alone: small for aipub.io/set-small"
+	// +kubebuilder:validation:XValidation:rule="self.all(n, self[n] >= 0)",message="sets counts from 0; leave a set out not to limit it"
 	// +kubebuilder:validation:MaxProperties=64
 	// +optional
 	Sets map[string]int32 `json:"sets,omitempty"`
 	// gpu limits GPU-equivalents: the sum of the shares of GPUs in all sets, such as
-	// "4" or "0.5". CPU-only sets count nothing.
+	// "4" or "0.5", in steps of 0.0025. CPU-only sets count nothing.
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0",message="gpu must be 0 or more"
+	// +kubebuilder:validation:XValidation:rule="[quantity(string(self)).asApproximateFloat() * 400.0].all(n, n < 0.0 || (n <= 4e8 && n - double(int(n + 0.5)) < 2e-7 && double(int(n + 0.5)) - n < 2e-7))",message="gpu is a multiple of 0.0025, such as 0.43 for three sevenths of a GPU, and at most 1000000; leave it out not to limit it"
 	// +optional
 	GPU *resource.Quantity `json:"gpu,omitempty"`
 }

@@ -184,6 +184,9 @@ type ReclaimPolicyStatus struct {
 	// +kubebuilder:validation:MaxItems=13
 	// +optional
 	Months []ReclaimMonth `json:"months,omitempty"`
+	// countedUntil is up to when months are counted.
+	// +optional
+	CountedUntil *metav1.Time `json:"countedUntil,omitempty"`
 	// conditions: Ready.
 	// +listType=map
 	// +listMapKey=type

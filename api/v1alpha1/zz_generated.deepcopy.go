@@ -1043,6 +1043,10 @@ func (in *ReclaimPolicyStatus) DeepCopyInto(out *ReclaimPolicyStatus) {
 		*out = make([]ReclaimMonth, len(*in))
 		copy(*out, *in)
 	}
+	if in.CountedUntil != nil {
+		in, out := &in.CountedUntil, &out.CountedUntil
+		*out = (*in).DeepCopy()
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))

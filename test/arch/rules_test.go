@@ -54,7 +54,9 @@ var rows = map[string]row{
 	"quota/objects":        {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/placement"}},
 	"quota/gate":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/queue", "quota/placement"}},
 
-	"reclaim": {floor: 3, imports: []string{"api/v1alpha1"}},
+	"reclaim":           {floor: 3, imports: []string{"api/v1alpha1"}},
+	"reclaim/workspace": {floor: 3, imports: []string{"api/v1alpha1", "reclaim"}, guarded: []string{"controller-runtime"}},
+	"reclaim/kube":      {floor: 3, imports: []string{"api/v1alpha1", "reclaim", "reclaim/workspace"}, guarded: []string{"controller-runtime"}},
 
 	"cmd/aipub-cdi-hook":   {floor: 9, imports: []string{"*"}},
 	"cmd/aipub-node":       {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/reclaim"
+)
+
+// EventRecorder tells the cluster what happened to an object.
+type EventRecorder interface {
+	Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any)
+}
+
+// Observer is told what was done, for metrics.
+type Observer interface {
+	// Warned and Paused are called once each; late is how long after its deadline the
+	// pause was decided.
+	Warned(reason string)
+	Paused(reason string, late time.Duration)
+}
+
+// Config are the settings of an [Engine].
+type Config struct {
+	Clock  *Clock
+	Events EventRecorder
+	// Notify and Jupyter may be nil: nothing is posted, no server is asked.
+	Notify  *Notifier
+	Jupyter *Jupyter
+	// Secrets reads the tokens of notebook servers, as far as it may.
+	Secrets client.Reader
+	Observe Observer
+}
+
+// Engine decides on workloads, one at a time or many at once.
+type Engine struct {
+	reader client.Reader
+	config Config
+	// steady is held for writing while the clock is being moved; shifted are the
+	// workloads that were moved already.
+	steady  sync.RWMutex
+	shifted done
+
+	mu        sync.Mutex
+	startedAt time.Time
+	held      map[types.UID]time.Time
+	told      map[types.UID]string
+}
+
+// NewEngine makes an Engine that reads from a cache with the fields of [Index].
+func NewEngine(reader client.Reader, config Config) *Engine {
+	return &Engine{reader: reader, config: config, held: map[types.UID]time.Time{}, told: map[types.UID]string{}}
+}
+
+// Case is a workload that ReclaimPolicies may bind.
+type Case struct {
+	reclaim.Workload
+	Object client.Object
+	// Pods are its own, also those without a node.
+	Pods      []*corev1.Pod
+	Occupancy api.Occupancy
+	// Pausing and Paused are those of [reclaim.Subject].
+	Pausing, Paused bool
+	// Jupyter is how to ask its notebook server; nil for none.
+	Jupyter *api.JupyterActivity
+}
+
+func (c Case) who() reclaim.Who {
+	a := c.Object.GetAnnotations()
+	return reclaim.Who{User: a[api.UserAnnotation], Project: a[api.ProjectAnnotation]}
+}
+
+// Now is the time on the engine's clock.
+func (e *Engine) Now() time.Time { return e.config.Clock.Now() }
+
+// started is when this engine looked for the first time: when it became the leader's.
+func (e *Engine) started(now time.Time) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.startedAt.IsZero() {
+		e.startedAt = now
+	}
+	return e.startedAt
+}
+
+// Decide says what to do about a workload. What its user has to be told of it is told
+// before it is kept: rather twice than never.
+func (e *Engine) Decide(ctx context.Context, c Case) (reclaim.Decision, reclaim.Rules, error) {
+	e.steady.RLock()
+	defer e.steady.RUnlock()
+	var policies api.ReclaimPolicyList
+	if err := e.reader.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
+		return reclaim.Decision{}, reclaim.Rules{}, fmt.Errorf("list reclaim policies: %w", err)
+	}
+	rules := reclaim.Bind(policies.Items, c.who())
+	now := e.Now()
+	s, err := e.subject(ctx, c, rules, now)
+	if err != nil {
+		return reclaim.Decision{}, reclaim.Rules{}, err
+	}
+	d := reclaim.Decide(s, rules, now, e.started(now))
+	e.tell(c, d)
+	return d, rules, nil
+}
+
+// subject gathers what is known of a workload.
+func (e *Engine) subject(ctx context.Context, c Case, rules reclaim.Rules, now time.Time) (reclaim.Subject, error) {
+	s := reclaim.Subject{Workload: c.Workload, Occupancy: c.Occupancy, Pausing: c.Pausing, Paused: c.Paused}
+	var on []*corev1.Pod
+	for _, p := range c.Pods {
+		if p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			on = append(on, p)
+			s.Pods = append(s.Pods, reclaim.Holder{UID: string(p.UID), Since: boundAt(p)})
+		}
+	}
+	s.HeldUntil = e.heldUntil(c.Object.GetUID(), len(on) > 0, now)
+	annotations := c.Object.GetAnnotations()
+	extend, err := reclaim.ParseExtend(annotations[api.ExtendAnnotation])
+	if err == nil { // admission refuses others; one that was there before adds nothing
+		s.Extend, s.ExtendedBy = extend, annotations[api.ExtendedByAnnotation]
+	}
+	if rules.Idle.After > 0 && len(on) > 0 {
+		if s.Watches, err = e.watches(ctx, c, on); err != nil {
+			return reclaim.Subject{}, err
+		}
+	}
+	return s, nil
+}
+
+// heldUntil is when a workload was last seen with its set, before this look.
+func (e *Engine) heldUntil(uid types.UID, holds bool, now time.Time) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last := e.held[uid]
+	if holds {
+		e.held[uid] = now
+	}
+	return last
+}
+
+// Forget drops what is remembered of a workload that is gone.
+func (e *Engine) Forget(uid types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.held, uid)
+	delete(e.told, uid)
+}
+
+// boundAt is when a pod came to its node.
+func boundAt(p *corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return p.CreationTimestamp.Time
+}
+
+// lookEvery is how often what somebody does is looked at: nodes tell of it each minute.
+const lookEvery = time.Minute
+
+// again is how long to wait before a workload is looked at again, zero for never: at
+// least a moment, so that what is due now is.
+func (e *Engine) again(c Case, d reclaim.Decision, rules reclaim.Rules) time.Duration {
+	var wait time.Duration
+	if !d.Next.IsZero() {
+		wait = max(d.Next.Sub(e.Now()), time.Millisecond)
+	}
+	if rules.Idle.After > 0 && d.Occupancy.Since != nil && !c.Pausing && (wait == 0 || wait > lookEvery) {
+		return lookEvery
+	}
+	return wait
+}
+
+// stamp is a time without fractions, as it is kept.
+func stamp(t time.Time) *metav1.Time {
+	m := metav1.NewTime(t.UTC().Truncate(time.Second))
+	return &m
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Notice is what is posted to the URL of a ReclaimPolicy, as JSON.
+type Notice struct {
+	// Reason is ReclaimWarning, Paused or SaveFailed.
+	Reason    string `json:"reason"`
+	Policy    string `json:"policy"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	User      string `json:"user"`
+	Project   string `json:"project"`
+	// ExpiresAt is the deadline that is spoken of.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	// Message is a sentence for people.
+	Message string    `json:"message"`
+	At      time.Time `json:"at"`
+}
+
+// Notifier posts notices without holding anybody up.
+type Notifier struct {
+	client *http.Client
+	queue  chan posting
+	// failed is told what could not be delivered.
+	failed func(n Notice, err error)
+}
+
+type posting struct {
+	url    string
+	notice Notice
+}
+
+// How a notice is delivered: four tries within about a minute, and a queue that holds
+// what a storm of deadlines brings. What finds the queue full is counted as failed.
+var delivery = wait.Backoff{Duration: 2 * time.Second, Factor: 3, Steps: 4, Jitter: 0.1}
+
+const (
+	queued         = 10_000
+	posters        = 8
+	postingTimeout = 10 * time.Second
+)
+
+// NewNotifier makes a Notifier; failed may be nil.
+func NewNotifier(failed func(Notice, error)) *Notifier {
+	if failed == nil {
+		failed = func(Notice, error) {}
+	}
+	return &Notifier{client: &http.Client{Timeout: postingTimeout}, queue: make(chan posting, queued), failed: failed}
+}
+
+// Send queues a notice for a URL.
+func (n *Notifier) Send(url string, notice Notice) {
+	select {
+	case n.queue <- posting{url, notice}:
+	default:
+		n.failed(notice, fmt.Errorf("post notice: %d wait already", queued))
+	}
+}
+
+// Start delivers until the context ends. Only the leader does.
+func (n *Notifier) Start(ctx context.Context) error {
+	for range posters - 1 {
+		go n.deliver(ctx)
+	}
+	n.deliver(ctx)
+	return nil
+}
+
+func (n *Notifier) deliver(ctx context.Context) {
+	log := logr.FromContextOrDiscard(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case p := <-n.queue:
+			var last error
+			err := wait.ExponentialBackoffWithContext(ctx, delivery, func(ctx context.Context) (bool, error) {
+				last = n.post(ctx, p)
+				return last == nil, nil
+			})
+			if err != nil {
+				log.Info("Notice was not delivered", "policy", p.notice.Policy, "workload", p.notice.Namespace+"/"+p.notice.Name, "error", fmt.Sprint(last))
+				n.failed(p.notice, last)
+			}
+		}
+	}
+}
+
+func (n *Notifier) post(ctx context.Context, p posting) error {
+	raw, err := json.Marshal(p.notice)
+	if err != nil {
+		return fmt.Errorf("encode notice: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(raw))
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := n.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("post notice: %w", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	_, _ = io.CopyN(io.Discard, res.Body, 1<<16)
+	if res.StatusCode >= 300 {
+		return fmt.Errorf("post notice: answered %s", res.Status)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "aipub.io/aipub/api/v1alpha1"
+)
+
+// EventRecorder tells the cluster what happened to an object.
+type EventRecorder interface {
+	Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any)
+}
+
+// Clock says what time it is; see reclaim/kube for how it meets steps of the machine's.
+type Clock interface {
+	Now() time.Time
+}
+
+// Reclaimer keeps the clock of Workspaces and says when one is to be paused.
+type Reclaimer interface {
+	// Step tells a Workspace's user what is due, and returns what is to be written and
+	// done. pod is the one that holds its set, or nil.
+	Step(ctx context.Context, w *api.Workspace, pod *corev1.Pod) (Verdict, error)
+}
+
+// Verdict is what a Reclaimer says of a Workspace.
+type Verdict struct {
+	// Occupancy is its clock as it is to be written.
+	Occupancy *api.Occupancy
+	// Pause is the pause that is due; nil for none. Told tells of it, once it is written.
+	Pause *api.Pause
+	Told  func()
+	// DropExtend: the time that was added belongs to a clock that has ended.
+	DropExtend bool
+	// Save is what is to be saved before a pause.
+	Save SaveTerms
+	// After is when to look again; zero is never.
+	After time.Duration
+}
+
+// Config are the settings of a Controller.
+type Config struct {
+	Clock     Clock
+	Reclaimer Reclaimer
+	Events    EventRecorder
+	// Workers is how many Workspaces are looked at at once; 0 is 8.
+	Workers int
+}
+
+// Controller keeps Workspaces as [Next] says. Only the elected leader runs it.
+type Controller struct {
+	client client.Client
+	config Config
+}
+
+// New makes a controller that reads and writes through c, which may read from a cache.
+func New(c client.Client, config Config) *Controller {
+	if config.Workers == 0 {
+		config.Workers = 8
+	}
+	return &Controller{client: c, config: config}
+}
+
+// SetupWithManager has the manager call Reconcile whenever something of a Workspace
+// changes.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		name := o.GetLabels()[nameLabel]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
+	})
+	everyone := handler.EnqueueRequestsFromMapFunc(c.all)
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("workspaces").
+		For(&api.Workspace{}).
+		Owns(&appsv1.StatefulSet{}).
+		Owns(&corev1.Service{}).
+		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
+		Watches(&corev1.Pod{}, byLabel).
+		Watches(&api.WorkspaceSnapshot{}, byLabel).
+		Watches(&api.ReclaimPolicy{}, everyone).
+		WithOptions(controller.Options{MaxConcurrentReconciles: c.config.Workers}).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up workspace controller: %w", err)
+	}
+	return nil
+}
+
+// all are the Workspaces of the cluster: a ReclaimPolicy may bind any of them.
+func (c *Controller) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	var list api.WorkspaceList
+	if err := c.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache is stopping
+	}
+	out := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
+// Reconcile looks at one Workspace and does what is next. Each part that cannot be
+// done is returned as an error and tried again.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	w := &api.Workspace{}
+	if err := c.client.Get(ctx, req.NamespacedName, w); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !w.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil // what it owns goes with it
+	}
+	seen, err := c.see(ctx, w)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	verdict, err := c.config.Reclaimer.Step(ctx, w, seen.Pod)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("keep the clock of workspace %s: %w", req.NamespacedName, err)
+	}
+	seen.Save = verdict.Save
+	if verdict.Pause != nil && !w.Spec.Paused {
+		return reconcile.Result{}, c.reclaim(ctx, w, verdict)
+	}
+	if verdict.DropExtend {
+		return reconcile.Result{}, c.dropExtend(ctx, w)
+	}
+	plan := Next(seen)
+	plan.Status.Occupancy = verdict.Occupancy
+	if plan.Resumed {
+		plan.Status.Occupancy = nil
+	}
+	if err := c.carryOut(ctx, seen, plan); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: sooner(plan.After, verdict.After)}, nil
+}
+
+// sooner is the shorter of two waits, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// carryOut does a plan, in an order in which a kill between any two steps leaves what
+// the next look takes up: what must exist before it is noted, then the note, then what
+// takes something away.
+func (c *Controller) carryOut(ctx context.Context, s Seen, p Plan) error {
+	err := errors.Join(
+		c.keepHome(ctx, s),
+		c.keepService(ctx, s.Workspace),
+		c.markLost(ctx, s, p),
+		c.createSnapshot(ctx, s.Workspace, p),
+	)
+	if err != nil {
+		return err
+	}
+	if err := c.writeStatus(ctx, s.Workspace, p.Status); err != nil {
+		return err
+	}
+	for _, e := range p.Events {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		c.config.Events.Eventf(s.Workspace, nil, kind, e.Reason, "Workspace", "%s", e.Message)
+	}
+	after := s.Workspace.DeepCopy()
+	after.Status = p.Status
+	return errors.Join(c.keepRunner(ctx, after, s.Runner, p.Replicas), c.prune(ctx, s.Workspace, p.Prune))
+}

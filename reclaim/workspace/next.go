@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "aipub.io/aipub/api/v1alpha1"
+)
+
+// Plan is what is to be done for a Workspace now.
+type Plan struct {
+	// Replicas that its StatefulSet shall have.
+	Replicas int32
+	// Status that it shall have; its occupancy is another's and left as it is.
+	Status api.WorkspaceStatus
+	// Create is a snapshot to ask for; nil for none.
+	Create *api.WorkspaceSnapshotSpec
+	// CreateName is its name.
+	CreateName string
+	// Lost is a snapshot that nobody will finish: it is marked as failed with
+	// LostReason.
+	Lost, LostReason string
+	// Prune are snapshots that are not needed any more.
+	Prune []string
+	// Resumed is true when it starts anew: its clock does, too.
+	Resumed bool
+	// Events are what its user is told.
+	Events []Event
+	// After is when to look again if nothing happens before; zero is never.
+	After time.Duration
+}
+
+// Event is something that its user is told.
+type Event struct {
+	Warning         bool
+	Reason, Message string
+}
+
+// Next says what becomes of a Workspace. It is pure, and its answer is the same until
+// something has happened.
+func Next(s Seen) Plan {
+	p := Plan{Replicas: 1, Status: *s.Workspace.Status.DeepCopy()}
+	p.Status.ObservedGeneration = s.Workspace.Generation
+	if s.Workspace.Spec.Paused {
+		s.pause(&p)
+	} else {
+		s.run(&p)
+	}
+	s.prune(&p)
+	p.setReady(s)
+	return p
+}
+
+// run is for one that shall run.
+func (s *Seen) run(p *Plan) {
+	if s.Workspace.Status.Pause != nil {
+		p.Status.Pause = nil
+		p.Resumed = s.stopped()
+		if p.Resumed {
+			p.tell(api.ReasonResumed, "it starts again, and its clock anew")
+		}
+	}
+	if lost := s.savedLost(); lost != "" {
+		p.Replicas = 0
+		p.phase(s, api.PhaseFailed, api.ReasonSavedStateGone, lost)
+		return
+	}
+	phase, reason, message := s.progress()
+	p.phase(s, phase, reason, message)
+	p.Status.Node = ""
+	if s.Pod != nil {
+		p.Status.Node = s.Pod.Spec.NodeName
+	}
+}
+
+// savedLost says why its saved file system cannot be had; empty when it can, or there
+// is none to start from.
+func (s *Seen) savedLost() string {
+	saved := s.Workspace.Status.Saved
+	if saved == nil || saved.Node == "" || !s.SavedNodeGone || !usesSaved(s.Workspace) || !s.stopped() {
+		return ""
+	}
+	return fmt.Sprintf("its file system was saved on node %s only, which is not in the cluster. Bring the node back, or start from the image: "+
+		"kubectl aipub workspace resume -n %s %s --from-image", saved.Node, s.Workspace.Namespace, s.Workspace.Name)
+}
+
+// phase sets where it is; since changes only when the phase does.
+func (p *Plan) phase(s *Seen, phase api.WorkspacePhase, reason, message string) {
+	if p.Status.Phase != phase || p.Status.Since == nil {
+		now := metav1.NewTime(s.Now)
+		p.Status.Since = &now
+	}
+	p.Status.Phase, p.Status.Reason, p.Status.Message = phase, reason, message
+}
+
+func (p *Plan) tell(reason, format string, args ...any) {
+	p.Events = append(p.Events, Event{Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *Plan) warn(reason, format string, args ...any) {
+	p.Events = append(p.Events, Event{Warning: true, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "aipub.io/aipub/api/v1alpha1"
+)
+
+func TestThePhaseSaysWhatItWaitsFor(t *testing.T) {
+	waiting := func(reason, message string) func(*Seen) {
+		return func(s *Seen) {
+			s.Pod.Status.Conditions = s.Pod.Status.Conditions[:1]
+			s.Pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+		}
+	}
+	for name, c := range map[string]struct {
+		change  func(*Seen)
+		phase   api.WorkspacePhase
+		reason  string
+		message string
+	}{
+		"runs":   {func(*Seen) {}, api.PhaseRunning, "", ""},
+		"no pod": {func(s *Seen) { s.Pod = nil }, api.PhaseQueued, api.ReasonPending, "not made yet"},
+		"at the gate": {func(s *Seen) {
+			s.Pod.Spec.NodeName = ""
+			s.Pod.Status.Conditions = []corev1.PodCondition{{Type: api.ConditionAllocated, Status: corev1.ConditionFalse, Reason: api.ReasonUserQuotaReached, Message: "alice has 1 of 1"}}
+		}, api.PhaseQueued, api.ReasonUserQuotaReached, "alice has 1 of 1"},
+		"pulls":         {waiting("ContainerCreating", ""), api.PhaseStarting, "ContainerCreating", ""},
+		"cannot pull":   {waiting("ImagePullBackOff", "no such image"), api.PhaseStarting, "ImagePullBackOff", "no such image"},
+		"no such image": {waiting("InvalidImageName", "bad name"), api.PhaseFailed, "InvalidImageName", "bad name"},
+		"crashes": {func(s *Seen) {
+			waiting("CrashLoopBackOff", "back-off")(s)
+			s.Pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 127}
+		}, api.PhaseFailed, "CrashLoopBackOff", "exit code 127"},
+		"ends first": {func(s *Seen) { s.Pod.DeletionTimestamp = &metav1.Time{Time: start} }, api.PhaseStarting, "Stopping", "former pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := running(lab())
+			c.change(&s)
+			p := Next(s)
+			if p.Status.Phase != c.phase || p.Status.Reason != c.reason || !strings.Contains(p.Status.Message, c.message) || p.Replicas != 1 {
+				t.Errorf("phase %s, reason %q, message %q, replicas %d", p.Status.Phase, p.Status.Reason, p.Status.Message, p.Replicas)
+			}
+		})
+	}
+}
+
+func TestAPauseSavesFirstAndThenFrees(t *testing.T) {
+	w := lab()
+	w.Spec.Paused, w.Generation = true, 2
+	s := running(w)
+	p := Next(s)
+	if p.Create == nil || p.Create.PodUID != "pod-1" || !p.Create.Commit || p.Replicas != 1 || p.Status.Phase != api.PhaseSaving {
+		t.Fatalf("asked for a pause: %+v", p)
+	}
+	w.Status = p.Status
+	s.Snapshots = []api.WorkspaceSnapshot{{ObjectMeta: metav1.ObjectMeta{Name: p.CreateName}, Spec: *p.Create}}
+	if p = Next(s); p.Create != nil || p.Replicas != 1 {
+		t.Fatalf("while the agent has it: %+v", p)
+	}
+	s.Snapshots[0].Status = api.WorkspaceSnapshotStatus{Phase: api.SnapshotSaved, Image: "saved:1", OnNode: true, Bytes: 5}
+	p = Next(s)
+	if p.Replicas != 0 || p.Status.Saved == nil || p.Status.Saved.Image != "saved:1" || p.Status.Saved.Node != "n1" || p.Status.Phase != api.PhaseSaving {
+		t.Fatalf("saved: %+v", p)
+	}
+	w.Status = p.Status
+	s.Runner = runner(w, 0)
+	if p = Next(s); p.Status.Pause.FreedAt != nil {
+		t.Fatal("its pod is still there, and its set is called free")
+	}
+	s.Pod = nil
+	if p = Next(s); p.Status.Phase != api.PhasePaused || p.Status.Pause.FreedAt == nil || len(p.Prune) != 0 {
+		t.Fatalf("its pod is gone: %+v", p)
+	}
+	w.Status = p.Status
+	w.Spec.Paused = false
+	p = Next(s)
+	if !p.Resumed || p.Replicas != 1 || p.Status.Pause != nil {
+		t.Fatalf("resumed: %+v", p)
+	}
+	w.Status = p.Status
+	if spec := podSpec(w); spec.Containers[0].Image != "saved:1" || spec.NodeSelector[corev1.LabelHostname] != "n1" {
+		t.Errorf("it comes back as %s on %v", spec.Containers[0].Image, spec.NodeSelector)
+	}
+}
+
+func TestWhatCannotBeSavedStaysUpAndIsToldAndTriedAgain(t *testing.T) {
+	w := lab()
+	w.Spec.Paused = true
+	s := running(w)
+	p := Next(s)
+	w.Status = p.Status
+	s.Snapshots = []api.WorkspaceSnapshot{{ObjectMeta: metav1.ObjectMeta{Name: p.CreateName}, Spec: *p.Create,
+		Status: api.WorkspaceSnapshotStatus{Phase: api.SnapshotFailed, Reason: api.ReasonDiskFull, Message: "no space left"}}}
+	p = Next(s)
+	if p.Replicas != 1 || p.Status.Phase != api.PhaseRunning || p.After <= 0 || len(p.Events) != 1 || !p.Events[0].Warning {
+		t.Fatalf("after the failure: %+v", p)
+	}
+	w.Status = p.Status
+	if again := Next(s); again.Create != nil || len(again.Events) != 0 {
+		t.Errorf("before it is time: %+v", again)
+	}
+	s.Now = w.Status.Pause.RetryAt.Time
+	p = Next(s)
+	if p.Create == nil || p.CreateName == w.Status.Pause.Snapshot || p.Status.Pause.Attempts != 2 {
+		t.Errorf("when it is time: %+v", p)
+	}
+}
+
+func TestASnapshotOfAnEarlierPauseIsNotTakenForThisOne(t *testing.T) {
+	w := lab()
+	w.Spec.Paused, w.Generation = true, 2
+	s := running(w)
+	first := Next(s)
+	saved := api.WorkspaceSnapshot{ObjectMeta: metav1.ObjectMeta{Name: first.CreateName}, Spec: *first.Create, Status: api.WorkspaceSnapshotStatus{Phase: api.SnapshotSaved}}
+	// Called off before it was noted, worked on, and paused again.
+	w.Spec.Paused, w.Generation, w.Status = false, 3, first.Status
+	s.Snapshots = []api.WorkspaceSnapshot{saved}
+	off := Next(s)
+	if off.Resumed || off.Status.Pause != nil || off.Replicas != 1 {
+		t.Fatalf("called off: %+v", off)
+	}
+	w.Spec.Paused, w.Generation, w.Status = true, 4, off.Status
+	if p := Next(s); p.Replicas != 1 || p.Create == nil || p.CreateName == first.CreateName {
+		t.Errorf("paused again: %+v", p)
+	}
+}
+
+func TestAChangedSpecWaitsForTheNextStart(t *testing.T) {
+	w := lab()
+	s := running(w)
+	w.Spec.Image = "notebook:2"
+	s.Runner = runner(w, 1)
+	p := Next(s)
+	for _, c := range p.Status.Conditions {
+		if c.Type == api.ConditionRestartNeeded && c.Status != metav1.ConditionTrue {
+			t.Error("nobody is told that the change waits")
+		}
+	}
+	if p.Replicas != 1 || p.Status.Phase != api.PhaseRunning {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestAnotherImageOrAWishStartsFromTheImage(t *testing.T) {
+	w := lab()
+	w.Status.Saved = &api.SavedState{Snapshot: "s1", Image: "saved:1", BaseImage: "notebook:1"}
+	if got := podSpec(w).Containers[0].Image; got != "saved:1" {
+		t.Errorf("starts from %s", got)
+	}
+	w.Annotations[api.FromImageAnnotation] = "s1"
+	if got := podSpec(w).Containers[0].Image; got != "notebook:1" {
+		t.Errorf("asked for the image, starts from %s", got)
+	}
+	delete(w.Annotations, api.FromImageAnnotation)
+	w.Spec.Image = "notebook:2"
+	if got := podSpec(w).Containers[0].Image; got != "notebook:2" {
+		t.Errorf("another image is wanted, starts from %s", got)
+	}
+}
+
+func TestASavedStateOnALostNodeIsSaidAndNotDropped(t *testing.T) {
+	w := lab()
+	w.Status.Saved = &api.SavedState{Snapshot: "s1", Image: "saved:1", BaseImage: "notebook:1", Node: "n1"}
+	s := Seen{Workspace: w, Runner: runner(w, 0), SavedNodeGone: true, Now: start,
+		Snapshots: []api.WorkspaceSnapshot{{ObjectMeta: metav1.ObjectMeta{Name: "s1"}, Status: api.WorkspaceSnapshotStatus{Phase: api.SnapshotSaved}}}}
+	p := Next(s)
+	if p.Replicas != 0 || p.Status.Phase != api.PhaseFailed || p.Status.Reason != api.ReasonSavedStateGone || len(p.Prune) != 0 {
+		t.Errorf("%+v", p)
+	}
+	if !strings.Contains(p.Status.Message, "--from-image") {
+		t.Errorf("message %q says no way out", p.Status.Message)
+	}
+}

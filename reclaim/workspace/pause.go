@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/reclaim"
+)
+
+// pause is for one that shall be paused. It holds its set until its work is saved.
+func (s *Seen) pause(p *Plan) {
+	if p.Status.Pause == nil {
+		p.Status.Pause = &api.Pause{At: metav1.NewTime(s.Now), Reason: api.ReasonRequested}
+		p.tell(api.ReasonPausing, "it is being paused")
+	}
+	switch {
+	case s.gone():
+		s.paused(p)
+	case s.stopped() || s.saved(p):
+		p.Replicas = 0
+		p.phase(s, api.PhaseSaving, "Stopping", "its work is saved; its processes end")
+	}
+}
+
+// paused says that nothing holds its set any more.
+func (s *Seen) paused(p *Plan) {
+	p.Replicas = 0
+	p.Status.Node = ""
+	pause := p.Status.Pause
+	if pause.FreedAt == nil {
+		now := metav1.NewTime(s.Now)
+		pause.FreedAt = &now
+		p.tell(api.ReasonPaused, "%s", s.pausedSentence(pause))
+	}
+	p.phase(s, api.PhasePaused, pause.Reason, s.pausedSentence(pause))
+}
+
+func (s *Seen) pausedSentence(pause *api.Pause) string {
+	why := "as was asked for"
+	if pause.Reason != api.ReasonRequested && pause.By != "" {
+		why = fmt.Sprintf("by ReclaimPolicy %s (%s)", pause.By, pause.Reason)
+	}
+	return fmt.Sprintf("its set is free, %s. Start it again: kubectl aipub workspace resume -n %s %s", why, s.Workspace.Namespace, s.Workspace.Name)
+}
+
+// saved drives the snapshot of a pause, and reports whether its work is saved or there
+// is none to save.
+func (s *Seen) saved(p *Plan) bool {
+	if s.Workspace.Spec.BeforePause == nil && !s.wanted() {
+		return true
+	}
+	pause := p.Status.Pause
+	current := s.snapshot(pause.Snapshot)
+	if current != nil && !strings.HasPrefix(current.Name, s.attempts()) {
+		current, pause.RetryAt = nil, nil // of a pause that was called off, perhaps unseen
+	}
+	if current != nil && current.Status.Phase == api.SnapshotSaved && (s.Pod == nil || current.Spec.PodUID == string(s.Pod.UID)) {
+		s.take(p, current)
+		return true
+	}
+	if current != nil && open(current) && !s.lost(p, current) {
+		p.phase(s, api.PhaseSaving, string(current.Status.Phase), step(current))
+		return false
+	}
+	if !started(s.Pod) {
+		return s.nothingRuns(p)
+	}
+	if current != nil && current.Status.Phase == api.SnapshotFailed && pause.RetryAt == nil {
+		s.failed(p, current)
+		return false
+	}
+	if pause.RetryAt != nil && s.Now.Before(pause.RetryAt.Time) {
+		p.After = pause.RetryAt.Sub(s.Now)
+		return false
+	}
+	s.begin(p)
+	return false
+}
+
+// open reports whether an agent has still to finish a snapshot.
+func open(w *api.WorkspaceSnapshot) bool {
+	return w.Status.Phase != api.SnapshotSaved && w.Status.Phase != api.SnapshotFailed
+}
+
+func step(w *api.WorkspaceSnapshot) string {
+	if w.Status.Step == "" {
+		return fmt.Sprintf("node %s is asked to save its work (WorkspaceSnapshot %s)", w.Spec.Node, w.Name)
+	}
+	return fmt.Sprintf("node %s saves its work: %s (WorkspaceSnapshot %s)", w.Spec.Node, w.Status.Step, w.Name)
+}
+
+// lost marks a snapshot that nobody will finish.
+func (s *Seen) lost(p *Plan, w *api.WorkspaceSnapshot) bool {
+	switch {
+	case s.NodeGone:
+		p.Lost, p.LostReason = w.Name, api.ReasonNodeLost
+	case s.Pod == nil || string(s.Pod.UID) != w.Spec.PodUID:
+		p.Lost, p.LostReason = w.Name, api.ReasonContainerGone
+	default:
+		return false
+	}
+	return true
+}
+
+// nothingRuns is for a pod whose container does not run: there is nothing to save that
+// a snapshot could reach.
+func (s *Seen) nothingRuns(p *Plan) bool {
+	if p.Status.Pause.Attempts > 0 {
+		p.condition(s, metav1.Condition{Type: api.ConditionSaved, Status: metav1.ConditionFalse, Reason: api.ReasonContainerGone,
+			Message: "its container ended before its file system was saved; its volumes are kept"})
+	}
+	return true
+}
+
+// attempts is how the names of this pause's snapshots begin. Each toggle of spec.paused
+// is a new generation: what an earlier pause saved, and was then called off, is never
+// taken for what this one saves.
+func (s *Seen) attempts() string {
+	return fmt.Sprintf("%s-%d-", s.Workspace.Name, s.Workspace.Generation)
+}
+
+// begin asks for a snapshot.
+func (s *Seen) begin(p *Plan) {
+	pause := p.Status.Pause
+	pause.Attempts++
+	pause.RetryAt = nil
+	p.CreateName = fmt.Sprintf("%s%d", s.attempts(), pause.Attempts)
+	pause.Snapshot = p.CreateName
+	p.Create = &api.WorkspaceSnapshotSpec{
+		Workspace: s.Workspace.Name, WorkspaceUID: string(s.Workspace.UID),
+		Node: s.Pod.Spec.NodeName, Pod: s.Pod.Name, PodUID: string(s.Pod.UID), Container: containerName,
+		BaseImage: s.Workspace.Spec.Image, Hook: s.Workspace.Spec.BeforePause, Commit: s.wanted(),
+		MaxSize: quantity(s.Save.MaxBytes),
+	}
+	p.phase(s, api.PhaseSaving, string(api.SnapshotPending), fmt.Sprintf("node %s is asked to save its work (WorkspaceSnapshot %s)", p.Create.Node, p.CreateName))
+}
+
+// failed keeps it up, tells its user, and says when it is tried again.
+func (s *Seen) failed(p *Plan, w *api.WorkspaceSnapshot) {
+	pause := p.Status.Pause
+	wait := reclaim.Backoff(int(pause.Attempts))
+	at := metav1.NewTime(s.Now.Add(wait))
+	pause.RetryAt, pause.Message = &at, w.Status.Message
+	p.After = wait
+	message := fmt.Sprintf("its work could not be saved (%s: %s), so it goes on running and holds its set; it is tried again at %s",
+		w.Status.Reason, w.Status.Message, at.UTC().Format("15:04:05 MST"))
+	p.warn(api.ReasonSaveFailed, "%s", message)
+	p.condition(s, metav1.Condition{Type: api.ConditionSaved, Status: metav1.ConditionFalse, Reason: w.Status.Reason, Message: message})
+	p.phase(s, api.PhaseRunning, api.ReasonSaveFailed, message)
+}
+
+// take notes what was saved.
+func (s *Seen) take(p *Plan, w *api.WorkspaceSnapshot) {
+	p.condition(s, metav1.Condition{Type: api.ConditionSaved, Status: metav1.ConditionTrue, Reason: api.ReasonSaved, Message: "WorkspaceSnapshot " + w.Name})
+	p.Status.Pause.Message = ""
+	if !w.Spec.Commit || p.Status.Saved != nil && p.Status.Saved.Snapshot == w.Name {
+		return
+	}
+	saved := api.SavedState{Snapshot: w.Name, Image: w.Status.Image, BaseImage: w.Spec.BaseImage, Bytes: w.Status.Bytes, At: metav1.NewTime(s.Now)}
+	if w.Status.OnNode {
+		saved.Node = w.Spec.Node
+	}
+	p.Status.Saved = &saved
+	p.tell(api.ReasonSaved, "its file system is saved: %d MiB as %s", (w.Status.Bytes+1<<20-1)>>20, w.Status.Image)
+}
+
+func (p *Plan) condition(s *Seen, c metav1.Condition) {
+	c.ObservedGeneration, c.LastTransitionTime = s.Workspace.Generation, metav1.NewTime(s.Now)
+	meta.SetStatusCondition(&p.Status.Conditions, c)
+}

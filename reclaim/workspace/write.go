@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "aipub.io/aipub/api/v1alpha1"
+)
+
+// fieldManager owns what this package applies.
+const fieldManager = client.FieldOwner("aipub-workspaces")
+
+// writeStatus writes a status if it differs, and only over the one that was read.
+func (c *Controller) writeStatus(ctx context.Context, w *api.Workspace, status api.WorkspaceStatus) error {
+	if equality.Semantic.DeepEqual(w.Status, status) {
+		return nil
+	}
+	after := w.DeepCopy()
+	after.Status = status
+	patch := client.MergeFromWithOptions(w, client.MergeFromWithOptimisticLock{})
+	if err := c.client.Status().Patch(ctx, after, patch); err != nil {
+		return fmt.Errorf("write status of workspace %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	w.ResourceVersion = after.ResourceVersion
+	return nil
+}
+
+// reclaim asks for a pause on behalf of a ReclaimPolicy: first why, then that.
+func (c *Controller) reclaim(ctx context.Context, w *api.Workspace, v Verdict) error {
+	status := *w.Status.DeepCopy()
+	status.Occupancy, status.Pause = v.Occupancy, v.Pause
+	if err := c.writeStatus(ctx, w, status); err != nil {
+		return err
+	}
+	before := w.DeepCopy()
+	w.Spec.Paused = true
+	if err := c.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("pause workspace %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	v.Told()
+	return nil
+}
+
+// dropExtend takes away the time that was added to a clock that has ended.
+func (c *Controller) dropExtend(ctx context.Context, w *api.Workspace) error {
+	after := w.DeepCopy()
+	delete(after.Annotations, api.ExtendAnnotation)
+	if err := c.client.Patch(ctx, after, client.MergeFromWithOptions(w, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("end the extension of workspace %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	return nil
+}
+
+// apply makes an object what it shall be, and takes over what another wrote in its
+// fields.
+func (c *Controller) apply(ctx context.Context, o client.Object) error {
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return fmt.Errorf("encode %T: %w", o, err)
+	}
+	delete(raw, "status")
+	u := &unstructured.Unstructured{Object: raw}
+	unstructured.RemoveNestedField(raw, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(raw, "spec", "template", "metadata", "creationTimestamp")
+	if err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), fieldManager, client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s %s/%s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName(), err)
+	}
+	return nil
+}
+
+// keepRunner applies the StatefulSet where it differs in what matters.
+func (c *Controller) keepRunner(ctx context.Context, w *api.Workspace, is *appsv1.StatefulSet, replicas int32) error {
+	wanted := runner(w, replicas)
+	if is != nil && ptr.Deref(is.Spec.Replicas, 1) == replicas && metav1.IsControlledBy(is, w) &&
+		is.Spec.Template.Annotations[templateAnnotation] == wanted.Spec.Template.Annotations[templateAnnotation] {
+		return nil
+	}
+	if is != nil && !metav1.IsControlledBy(is, w) {
+		return fmt.Errorf("run workspace %s/%s: a StatefulSet of this name exists and belongs to another; rename one of the two", w.Namespace, w.Name)
+	}
+	return c.apply(ctx, wanted)
+}
+
+func (c *Controller) keepService(ctx context.Context, w *api.Workspace) error {
+	wanted, is := service(w), &corev1.Service{}
+	found, err := c.get(ctx, client.ObjectKeyFromObject(w), is)
+	switch {
+	case err != nil:
+		return err
+	case wanted == nil && found && metav1.IsControlledBy(is, w):
+		return client.IgnoreNotFound(c.client.Delete(ctx, is))
+	case wanted == nil, found && samePorts(is.Spec.Ports, wanted.Spec.Ports):
+		return nil
+	case found && !metav1.IsControlledBy(is, w):
+		return fmt.Errorf("reach workspace %s/%s: a Service of this name exists and belongs to another; rename one of the two", w.Namespace, w.Name)
+	}
+	return c.apply(ctx, wanted)
+}
+
+func samePorts(is, wanted []corev1.ServicePort) bool {
+	if len(is) != len(wanted) {
+		return false
+	}
+	for i := range is {
+		if is[i].Name != wanted[i].Name || is[i].Port != wanted[i].Port {
+			return false
+		}
+	}
+	return true
+}
+
+// keepHome makes the claim, and lets it grow.
+func (c *Controller) keepHome(ctx context.Context, s Seen) error {
+	wanted := home(s.Workspace)
+	switch {
+	case wanted == nil:
+		return nil
+	case s.Claim == nil:
+		err := c.client.Create(ctx, wanted)
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make claim %s/%s: %w", wanted.Namespace, wanted.Name, err)
+		}
+		return nil
+	}
+	changed := keptHome(s.Workspace, s.Claim)
+	if changed == nil {
+		return nil
+	}
+	if err := c.client.Patch(ctx, changed, client.MergeFrom(s.Claim)); err != nil {
+		return fmt.Errorf("change claim %s/%s: %w", changed.Namespace, changed.Name, err)
+	}
+	return nil
+}

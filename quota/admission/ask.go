@@ -104,7 +104,7 @@ func (a *ask) read(sets Sets) *Refusal {
 		return &Refusal{
 			Reason: ReasonRetiredSet, Field: at.String(),
 			Detail: fmt.Sprintf("no PartitionPolicy defines set %s any more, it exists only until its last holder ends; ask for another: %s",
-				set, closest(set, sets.defined())),
+				set, closestSet(set, sets.defined())),
 		}
 	}
 	a.set, a.count = set, count
@@ -165,6 +165,6 @@ func unknownSet(at *field.Path, name string, sets Sets) *Refusal {
 	return &Refusal{
 		Reason: ReasonUnknownSet, Field: at.String(),
 		Detail: fmt.Sprintf("no set has the name %s; ask for %sNAME with one of these names, closest first: %s",
-			wanted, v1alpha1.ResourcePrefix, closest(wanted, sets.defined())),
+			wanted, v1alpha1.ResourcePrefix, closestSet(wanted, sets.defined())),
 	}
 }

@@ -92,7 +92,7 @@ func (p *poolTrial) warnings(policy *v1alpha1.PartitionPolicy) []string {
 	}
 	faults := p.division.Faults()
 	for i, r := range faults {
-		if i == maxNamesShown {
+		if i == maxFaults {
 			warnings = append(warnings, fmt.Sprintf("%d more sets do not fit single nodes", len(faults)-i))
 			break
 		}
@@ -100,6 +100,9 @@ func (p *poolTrial) warnings(policy *v1alpha1.PartitionPolicy) []string {
 	}
 	return warnings
 }
+
+// maxFaults is how many nodes a warning names.
+const maxFaults = 8
 
 // policyTrial is the cluster as it would be.
 type policyTrial struct {

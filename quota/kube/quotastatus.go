@@ -75,7 +75,7 @@ func countWaiting(v *view) waitingBy {
 }
 
 // quotaStatus is the whole status of a quota.
-func quotaStatus(q *api.ResourceSetQuota, book *quota.Book, waiting waitingBy, now time.Time) api.ResourceSetQuotaStatus {
+func quotaStatus(q *api.ResourceSetQuota, book *quota.Book, sizes quota.Sizes, waiting waitingBy, now time.Time) api.ResourceSetQuotaStatus {
 	status := book.Status(q.Name)
 	status.ObservedGeneration = q.Generation
 	total, users := &amount{}, map[string]*amount{}
@@ -91,17 +91,29 @@ func quotaStatus(q *api.ResourceSetQuota, book *quota.Book, waiting waitingBy, n
 	}
 	status.Waiting = total.show()
 	status.Users = withWaiting(status.Users, users)
-	status.Conditions = inForce(q.Status.Conditions, overQuota(book.Over(q.Name)), q.Generation, now)
+	status.Conditions = conditions(q.Status.Conditions, q.Generation, now, ready(q, sizes), overQuota(book.Over(q.Name)))
 	return status
 }
 
-// inForce are the conditions of a quota that is in force, of sets or of storage.
-func inForce(old []metav1.Condition, over metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+// applied is the condition of a quota that is in force, of sets or of storage.
+func applied() metav1.Condition {
+	return metav1.Condition{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: api.ReasonApplied, Message: "the quota is in force"}
+}
+
+// ready says which limits of a quota are for sets that do not exist.
+func ready(q *api.ResourceSetQuota, sizes quota.Sizes) metav1.Condition {
+	unknown := quota.Unknown(q.Spec.Limits, sizes)
+	if unknown == "" {
+		return applied()
+	}
+	return metav1.Condition{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonUnknownSet,
+		Message: unknown + ". Correct the name, or define the set in a PartitionPolicy. All other limits are in force."}
+}
+
+// conditions are those of a quota as of a generation.
+func conditions(old []metav1.Condition, generation int64, now time.Time, wanted ...metav1.Condition) []metav1.Condition {
 	out := slices.Clone(old)
-	for _, c := range []metav1.Condition{
-		{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: api.ReasonApplied, Message: "the quota is in force"},
-		over,
-	} {
+	for _, c := range wanted {
 		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
 		meta.SetStatusCondition(&out, c)
 	}

@@ -74,7 +74,7 @@ func (l *Leader) writeQuotas(ctx context.Context, v *view, book *quota.Book) {
 	waiting := countWaiting(v)
 	for i := range v.Quotas {
 		q := v.Quotas[i].DeepCopy()
-		status := quotaStatus(q, book, waiting, v.Now)
+		status := quotaStatus(q, book, v.Sizes, waiting, v.Now)
 		if equality.Semantic.DeepEqual(q.Status, status) {
 			continue
 		}

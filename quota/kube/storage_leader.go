@@ -152,7 +152,7 @@ func (l *StorageLeader) writeStatuses(ctx context.Context) error {
 func storageStatus(q *api.StorageQuota, b *storage.Book, now time.Time) api.StorageQuotaStatus {
 	status := b.Status(q.Name)
 	status.ObservedGeneration = q.Generation
-	status.Conditions = inForce(q.Status.Conditions, overStorage(b.Over(q.Name)), q.Generation, now)
+	status.Conditions = conditions(q.Status.Conditions, q.Generation, now, applied(), overStorage(b.Over(q.Name)))
 	return status
 }
 

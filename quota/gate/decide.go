@@ -96,9 +96,10 @@ func (h *held) replacedBy(generation string) bool {
 
 // inTurn serves the workloads in the order of the queues.
 func (d *desk) inTurn() {
-	turns := queue.NewTurns(d.waitingItems(), d.settings, d.book.Load)
+	left, places := d.waitingItems()
+	turns := queue.TurnsOf(places, d.settings, d.book.Load)
 	for {
-		next, ok := turns.Next()
+		next, ok := turns.NextAt()
 		if !ok {
 			return
 		}
@@ -106,25 +107,22 @@ func (d *desk) inTurn() {
 			d.plan.More = true
 			return
 		}
-		it := d.items.index[keyOf(&next.Workload, next.Party.Project)]
-		if it == nil {
-			continue
-		}
+		it := left[next]
 		if refused := d.serve(it); refused != nil && d.holdsUp(it, refused) {
 			turns.Skip(it.Party.Project)
 		}
 	}
 }
 
-// waitingItems are the workloads that have pods left to open.
-func (d *desk) waitingItems() []queue.Item {
-	out := make([]queue.Item, 0, len(d.items.all))
+// waitingItems are the workloads that have pods left to open, and their places.
+func (d *desk) waitingItems() ([]*item, []queue.Place) {
+	left, places := make([]*item, 0, len(d.items.all)), make([]queue.Place, 0, len(d.items.all))
 	for _, it := range d.items.all {
 		if slices.ContainsFunc(it.pods, func(p waiter) bool { return !p.opened }) {
-			out = append(out, it.Item)
+			left, places = append(left, it), append(places, it.place)
 		}
 	}
-	return out
+	return left, places
 }
 
 // holdsUp notes what a refused workload means for others: whether it is the head

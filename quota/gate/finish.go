@@ -11,11 +11,13 @@ import (
 // finish says of every pod that stays closed why it does.
 func (d *desk) finish() Plan {
 	d.plan.Wait = make([]Waiting, 0, len(d.s.Pending)-len(d.plan.Open))
-	behind := map[[2]string]string{}
-	project, position := "", 0
-	for _, it := range d.items.all {
-		if it.Party.Project != project {
-			project, position = it.Party.Project, 0
+	var b behind
+	position := 0
+	for n, it := range d.items.all {
+		if project := it.Party.Project; n == 0 || project != b.project {
+			position = 0
+			b = behind{desk: d, project: project}
+			b.head, b.blocked = d.plan.Heads[project]
 		}
 		counted := false
 		for i := range it.pods {
@@ -26,30 +28,35 @@ func (d *desk) finish() Plan {
 			if !counted {
 				position, counted = position+1, true
 			}
-			d.plan.Wait = append(d.plan.Wait, d.waiting(p, position, behind))
+			d.plan.Wait = append(d.plan.Wait, b.waiting(p, position))
 		}
 	}
 	return d.plan
 }
 
-func (d *desk) waiting(p *waiter, position int, behind map[[2]string]string) Waiting {
+// behind are those of one project that were not looked at.
+type behind struct {
+	desk    *desk
+	project string
+	head    Head
+	blocked bool
+	// namespace of the last one, and what its people are told.
+	namespace, message string
+}
+
+func (b *behind) waiting(p *waiter, position int) Waiting {
 	w := Waiting{Claim: p.Claim, Position: position}
-	if p.wait != nil {
+	switch {
+	case p.wait != nil:
 		w.Reason, w.Message = p.wait.reason, p.wait.message
-		return w
+	case !b.blocked:
+		w.Reason, w.NotYet, w.Message = api.ReasonBehindHead, true, "others go first; its turn comes in a moment"
+	default:
+		if b.message == "" || b.namespace != p.Claim.Namespace {
+			b.namespace, b.message = p.Claim.Namespace, b.desk.behind(p.Pending, b.head)
+		}
+		w.Reason, w.Message = api.ReasonBehindHead, b.message
 	}
-	w.Reason = api.ReasonBehindHead
-	project := p.Claim.Party.Project
-	head, blocked := d.plan.Heads[project]
-	if !blocked {
-		w.NotYet, w.Message = true, "others go first; its turn comes in a moment"
-		return w
-	}
-	key := [2]string{project, p.Claim.Namespace}
-	if behind[key] == "" {
-		behind[key] = d.behind(p.Pending, head)
-	}
-	w.Message = behind[key]
 	return w
 }
 

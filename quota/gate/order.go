@@ -15,8 +15,9 @@ import (
 // item is a waiting workload with its pods, in the order in which they go.
 type item struct {
 	queue.Item
-	key   string // of the order within a project, among those that are as promoted
+	place queue.Place
 	pods  []waiter
+	alone [1]waiter // where pods begins: most workloads have one
 	gang  int
 	since time.Time // when its oldest waiting pod was made
 	// holds is what the workload holds already, floor its reserved minimum.
@@ -66,14 +67,19 @@ type items struct {
 func itemsOf(pending []Pending) items {
 	out := items{index: make(map[itemKey]*item, len(pending)/8)}
 	projects := map[string][]*item{}
-	var last *item // pods of one workload tend to come together
+	var last *item   // pods of one workload tend to come together
+	var block []item // made many at once
 	for i := range pending {
 		p := &pending[i]
 		it := last
 		if it == nil || it.Workload != p.Claim.Workload || it.Party.Project != p.Claim.Party.Project {
 			key := keyOf(&p.Claim.Workload, p.Claim.Party.Project)
 			if it = out.index[key]; it == nil {
-				it = newItem(p)
+				if len(block) == 0 {
+					block = make([]item, min(256, len(pending)-i))
+				}
+				it, block = &block[0], block[1:]
+				it.begin(p)
 				out.index[key] = it
 				projects[it.Party.Project] = append(projects[it.Party.Project], it)
 			}
@@ -87,6 +93,9 @@ func itemsOf(pending []Pending) items {
 	}
 	slices.Sort(names)
 	out.all = make([]*item, 0, len(out.index))
+	for _, it := range out.index {
+		it.place = queue.PlaceOf(&it.Item)
+	}
 	for _, name := range names {
 		slices.SortFunc(projects[name], compareItems)
 		out.all = append(out.all, projects[name]...)
@@ -97,13 +106,13 @@ func itemsOf(pending []Pending) items {
 	return out
 }
 
-func newItem(p *Pending) *item {
-	it := &item{Item: queue.Item{
+// begin makes an item of its first pod, which is added next.
+func (it *item) begin(p *Pending) {
+	it.Item = queue.Item{
 		Workload: p.Claim.Workload, Party: p.Claim.Party,
 		Rank: p.Rank, Promoted: p.Promoted, Created: p.Created,
-	}, since: p.Claim.Since}
-	it.key = it.Key()
-	return it
+	}
+	it.since, it.pods = p.Claim.Since, it.alone[:0]
 }
 
 func (it *item) add(p *Pending) {
@@ -114,17 +123,11 @@ func (it *item) add(p *Pending) {
 	}
 	if p.Created.Before(it.Created) { // a workload whose object is not known is as old as its oldest pod
 		it.Created = p.Created
-		it.key = it.Key()
 	}
 }
 
-// compareItems is queue.Compare for one project, with the keys made once.
-func compareItems(a, b *item) int {
-	if a.Promoted != b.Promoted {
-		return queue.Compare(a.Item, b.Item)
-	}
-	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.Workload.UID, b.Workload.UID))
-}
+// compareItems is queue.Compare for one project.
+func compareItems(a, b *item) int { return a.place.Compare(&b.place) }
 
 func olderPod(a, b waiter) int {
 	if c := a.Claim.Since.Compare(b.Claim.Since); c != 0 {

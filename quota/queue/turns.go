@@ -24,11 +24,23 @@ type Turns struct {
 // between by what the turns bring about. A load that falls otherwise is noticed
 // when the project next stands first.
 func NewTurns(items []Item, settings func(project string) Settings, load func(project string) float64) *Turns {
-	t := &Turns{load: load, lines: map[string]*line{}}
-	of := make([]*line, len(items))
+	places := make([]Place, len(items))
 	for i := range items {
-		project := items[i].Party.Project
-		l := t.lines[project]
+		places[i] = PlaceOf(&items[i])
+	}
+	return TurnsOf(places, settings, load)
+}
+
+// TurnsOf is NewTurns for items whose places are known.
+func TurnsOf(places []Place, settings func(project string) Settings, load func(project string) float64) *Turns {
+	t := &Turns{load: load, lines: map[string]*line{}}
+	of := make([]*line, len(places))
+	var l *line
+	for i := range places {
+		project := places[i].item.Party.Project
+		if l == nil || l.project != project { // those of one project may come together
+			l = t.lines[project]
+		}
 		if l == nil {
 			l = &line{project: project, priority: settings(project).Priority, load: load(project), at: len(t.heap)}
 			t.lines[project] = l
@@ -37,12 +49,13 @@ func NewTurns(items []Item, settings func(project string) Settings, load func(pr
 		l.size++
 		of[i] = l
 	}
-	places := make([]Place, len(items))
+	room := make([]Place, len(places))
 	for _, l := range t.heap {
-		l.left, places = places[:0:l.size], places[l.size:]
+		l.left, room = room[:0:l.size], room[l.size:]
 	}
-	for i := range items {
-		of[i].left = append(of[i].left, PlaceOf(&items[i]))
+	for i, p := range places {
+		p.at = i
+		of[i].left = append(of[i].left, p)
 	}
 	for _, l := range t.heap {
 		l.putFirst()
@@ -56,18 +69,32 @@ func NewTurns(items []Item, settings func(project string) Settings, load func(pr
 // priority, then with the lowest load, then the one that comes first by Compare.
 // It is false when none is left.
 func (t *Turns) Next() (Item, bool) {
+	p, ok := t.next()
+	if !ok {
+		return Item{}, false
+	}
+	return *p.item, true
+}
+
+// NextAt is Next, and returns where the item was in the list that turns were made of.
+func (t *Turns) NextAt() (int, bool) {
+	p, ok := t.next()
+	return p.at, ok
+}
+
+func (t *Turns) next() (Place, bool) {
 	t.round++
 	if t.last != nil && t.last.at >= 0 {
 		t.ask(t.last)
 	}
 	if len(t.heap) == 0 {
-		return Item{}, false
+		return Place{}, false
 	}
 	for t.heap[0].asked != t.round {
 		t.ask(t.heap[0])
 	}
 	l := t.heap[0]
-	it := *l.head.item
+	first := l.head
 	l.left = l.left[1:]
 	t.last = l
 	if len(l.left) == 0 {
@@ -77,7 +104,7 @@ func (t *Turns) Next() (Item, bool) {
 		l.head = l.left[0]
 		heap.Fix(&t.heap, 0)
 	}
-	return it, true
+	return first, true
 }
 
 // ask brings a project's load up to date.

@@ -17,6 +17,9 @@ type Pod struct {
 	// larger of what its containers need together and what any init container
 	// needs; nil when it is not known.
 	Sets map[string]int
+	// Containers is the runtime's ID of each container that was started, by name,
+	// without the runtime's own name.
+	Containers map[string]string
 }
 
 // Observation is who holds what on the node, as the kubelet and the API server

@@ -28,7 +28,7 @@ func (w *Watcher) Pods(ctx context.Context) (pods []gpu.Pod, known bool, err err
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		pods = append(pods, gpu.Pod{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Sets: setsOf(p.Spec)})
+		pods = append(pods, gpu.Pod{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Sets: setsOf(p.Spec), Containers: containersOf(p.Status)})
 	}
 	return pods, true, nil
 }
@@ -58,6 +58,19 @@ func setsOf(spec corev1.PodSpec) map[string]int {
 	return running
 }
 
+// containersOf is the ID of each container that the kubelet says was started.
+func containersOf(s corev1.PodStatus) map[string]string {
+	ids := map[string]string{}
+	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for _, c := range list {
+			if _, id, ok := strings.Cut(c.ContainerID, "://"); ok { // RUNTIME://ID
+				ids[c.Name] = id
+			}
+		}
+	}
+	return ids
+}
+
 func add(to, from map[string]int) {
 	for set, n := range from {
 		to[set] += n
@@ -84,6 +97,8 @@ func slimPod(obj any) (any, error) {
 	slim := &corev1.Pod{}
 	slim.Name, slim.Namespace, slim.UID, slim.ResourceVersion = p.Name, p.Namespace, p.UID, p.ResourceVersion
 	slim.Status.Phase = p.Status.Phase
+	slim.Status.InitContainerStatuses = slimStatuses(p.Status.InitContainerStatuses)
+	slim.Status.ContainerStatuses = slimStatuses(p.Status.ContainerStatuses)
 	slim.Spec.Containers = slimContainers(p.Spec.Containers)
 	slim.Spec.InitContainers = slimContainers(p.Spec.InitContainers)
 	return slim, nil
@@ -102,6 +117,14 @@ func slimContainers(containers []corev1.Container) []corev1.Container {
 			}
 		}
 		out = append(out, slim)
+	}
+	return out
+}
+
+func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for _, c := range statuses {
+		out = append(out, corev1.ContainerStatus{Name: c.Name, ContainerID: c.ContainerID})
 	}
 	return out
 }

@@ -58,3 +58,17 @@ func TestSetsOfCountsWhatAPodNeedsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestContainersAreKnownByTheRuntimesID(t *testing.T) {
+	pod := corev1.Pod{Status: corev1.PodStatus{
+		InitContainerStatuses: []corev1.ContainerStatus{{Name: "side", ContainerID: "containerd://aa"}},
+		ContainerStatuses:     []corev1.ContainerStatus{{Name: "main", ContainerID: "cri-o://bb"}, {Name: "waits"}},
+	}}
+	slim, err := slimPod(&pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"side": "aa", "main": "bb"}, containersOf(slim.(*corev1.Pod).Status)); diff != "" {
+		t.Error(diff)
+	}
+}

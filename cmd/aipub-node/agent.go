@@ -15,6 +15,7 @@ import (
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/gpu/nvml"
 	"aipub.io/aipub/node"
+	"aipub.io/aipub/node/activity"
 	"aipub.io/aipub/node/host"
 	"aipub.io/aipub/node/kube"
 	"aipub.io/aipub/partitioner"
@@ -44,8 +45,9 @@ type agent struct {
 	findings  []attach.Finding       // of the last audit
 	onGPU     map[gpu.SliceID]uint64 // bytes that the driver says its processes use, then
 	recent    recent
-	climbs    map[gpu.SliceID]api.Finding // slices that are asked for memory on loan
-	fences    map[string][]api.Fence      // by GPU
+	climbs    map[gpu.SliceID]api.Finding     // slices that are asked for memory on loan
+	fences    map[string][]api.Fence          // by GPU
+	worked    map[gpu.SliceID]activity.Report // at the last sample
 }
 
 // told is what the last apply found, for the NodePartition.

@@ -28,6 +28,8 @@ type fakeCluster struct {
 	mu      sync.Mutex
 	desired *kube.Desired
 	down    bool
+	// containers is the ID of each pod's container "main", by the pod's UID.
+	containers map[string]string
 }
 
 func newFakeCluster() *fakeCluster {
@@ -93,6 +95,9 @@ func (c *fakeCluster) podList() ([]gpu.Pod, bool) {
 				pod.Sets[strings.TrimPrefix(resource, gpu.ResourcePrefix)] += n
 			}
 		}
+		c.mu.Lock()
+		pod.Containers = map[string]string{"main": c.containers[p.UID]}
+		c.mu.Unlock()
 		all = append(all, pod)
 	}
 	return all, true

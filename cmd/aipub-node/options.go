@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"aipub.io/aipub/deviceplugin/kubelet"
+	"aipub.io/aipub/node/activity"
 )
 
 // options is the command line, read once.
@@ -41,6 +42,7 @@ type options struct {
 	contextMiB     uint64
 	pids           string // /proc of the host's process numbers
 	cgroupRoot     string // the host's cgroup hierarchy
+	idle           activity.Thresholds
 	version        bool
 }
 
@@ -82,6 +84,8 @@ func parse(args []string) (options, error) {
 	f.Uint64Var(&o.contextMiB, "context-mib", 512, "device memory that one CUDA context is taken to cost until it has been measured")
 	f.StringVar(&o.pids, "host-pids", "/proc", "/proc with the host's process numbers (hostPID), for the processes on block slices")
 	f.StringVar(&o.cgroupRoot, "cgroup-root", "/sys/fs/cgroup", "the host's cgroup version 2 hierarchy, writable; where its kernel and driver can, they limit device memory too")
+	f.Float64Var(&o.idle.CPUPercent, "idle-cpu-percent", 10, "a container is idle that uses at most so many percent of one CPU, from one look to the next (10 s)")
+	f.Float64Var(&o.idle.GPUPercent, "idle-gpu-percent", 1, "a container is idle that uses its GPU for at most so many percent of the time, likewise")
 	f.BoolVar(&o.version, "version", false, "print the version and exit")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -111,6 +115,12 @@ func (o options) validate() error {
 		if !filepath.IsAbs(p.path) {
 			return fmt.Errorf("%s: %q is not an absolute path; give one that starts with /", p.flag, p.path)
 		}
+	}
+	if p := o.idle.CPUPercent; !(p >= 0) {
+		return fmt.Errorf("--idle-cpu-percent: %v; allowed are percents of one CPU from 0", p)
+	}
+	if p := o.idle.GPUPercent; !(p >= 0 && p <= 100) {
+		return fmt.Errorf("--idle-gpu-percent: %v; allowed are percents from 0 to 100", p)
 	}
 	if _, _, err := net.SplitHostPort(o.metricsAddress); err != nil {
 		return fmt.Errorf("--metrics-address: %q is not HOST:PORT; give one such as :9402", o.metricsAddress)

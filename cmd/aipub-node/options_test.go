@@ -21,15 +21,18 @@ func TestBadFlagsNameFlagValueAndWhatIsAllowed(t *testing.T) {
 		args  []string
 		words []string
 	}{
-		"no node":             {nil, []string{"--node-name", "empty", "NODE_NAME"}},
-		"an argument":         {[]string{"--node-name=n", "extra"}, []string{`"extra"`, "flags only"}},
-		"an unknown flag":     {[]string{"--node-name=n", "--no-such"}, []string{"--no-such"}},
-		"a relative path":     {[]string{"--node-name=n", "--state-dir=var/x"}, []string{"--state-dir", `"var/x"`, "starts with /"}},
-		"an empty path":       {[]string{"--node-name=n", "--cdi-dir="}, []string{"--cdi-dir", `""`, "starts with /"}},
-		"a log level":         {[]string{"--node-name=n", "--log-level=loud"}, []string{"--log-level", `"loud"`, "debug, info, warn and error"}},
-		"a metrics address":   {[]string{"--node-name=n", "--metrics-address=9402"}, []string{"--metrics-address", `"9402"`, ":9402"}},
-		"an Xid that is none": {[]string{"--node-name=n", "--ignore-xids=x"}, []string{"--ignore-xids", `"x"`}},
-		"CDI maybe":           {[]string{"--node-name=n", "--cdi=maybe"}, []string{"--cdi", `"maybe"`}},
+		"no node":                   {nil, []string{"--node-name", "empty", "NODE_NAME"}},
+		"an argument":               {[]string{"--node-name=n", "extra"}, []string{`"extra"`, "flags only"}},
+		"an unknown flag":           {[]string{"--node-name=n", "--no-such"}, []string{"--no-such"}},
+		"a relative path":           {[]string{"--node-name=n", "--state-dir=var/x"}, []string{"--state-dir", `"var/x"`, "starts with /"}},
+		"an empty path":             {[]string{"--node-name=n", "--cdi-dir="}, []string{"--cdi-dir", `""`, "starts with /"}},
+		"a log level":               {[]string{"--node-name=n", "--log-level=loud"}, []string{"--log-level", `"loud"`, "debug, info, warn and error"}},
+		"a metrics address":         {[]string{"--node-name=n", "--metrics-address=9402"}, []string{"--metrics-address", `"9402"`, ":9402"}},
+		"an Xid that is none":       {[]string{"--node-name=n", "--ignore-xids=x"}, []string{"--ignore-xids", `"x"`}},
+		"a CPU that is never idle":  {[]string{"--node-name=n", "--idle-cpu-percent=-1"}, []string{"--idle-cpu-percent", "-1", "from 0"}},
+		"a GPU that is always idle": {[]string{"--node-name=n", "--idle-gpu-percent=101"}, []string{"--idle-gpu-percent", "101", "0 to 100"}},
+		"no percents":               {[]string{"--node-name=n", "--idle-gpu-percent=NaN"}, []string{"--idle-gpu-percent", "NaN", "0 to 100"}},
+		"CDI maybe":                 {[]string{"--node-name=n", "--cdi=maybe"}, []string{"--cdi", `"maybe"`}},
 		"a missing kubeconfig": {
 			[]string{"--node-name=n", "--kubeconfig=/no/such", "--state-dir=" + "/tmp"}, []string{"--kubeconfig", "/no/such"},
 		},

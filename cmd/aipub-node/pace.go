@@ -22,6 +22,13 @@ type pace struct {
 	// recheck is how often a GPU that something outside of Kubernetes keeps busy
 	// is looked at: nobody says when a process ends.
 	recheck time.Duration
+	// shares is how often the NodePartition is told what slices are used for: often
+	// enough for a dashboard and for who counts on the activity, seldom enough for
+	// an API server with many nodes. The average of the shares is over the same
+	// time. sharesFirst is that of an agent that has just started.
+	sharesFirst, shares time.Duration
+	// activity is how often it is looked at what the holders of slices do.
+	activity time.Duration
 	// settle, observe and soon are those of the node's state and of the
 	// kubelet's poller; their defaults when 0.
 	settle, observe, soon time.Duration
@@ -35,7 +42,8 @@ func usualPace() pace {
 	return pace{
 		open: 5 * time.Second, read: time.Minute, close: 5 * time.Second,
 		publish: 200 * time.Millisecond, republish: 2 * time.Second,
-		recheck: 15 * time.Second,
+		recheck: 15 * time.Second, activity: 10 * time.Second,
+		sharesFirst: 10 * time.Second, shares: time.Minute,
 	}
 }
 

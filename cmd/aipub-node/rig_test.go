@@ -114,7 +114,8 @@ func (r *rig) power(description, base, root string) {
 func quick() pace {
 	return pace{
 		open: 50 * time.Millisecond, read: 20 * time.Second, close: 2 * time.Second,
-		publish: 5 * time.Millisecond, republish: 50 * time.Millisecond, recheck: 100 * time.Millisecond,
+		publish: 5 * time.Millisecond, republish: 50 * time.Millisecond, recheck: 100 * time.Millisecond, activity: 20 * time.Millisecond,
+		sharesFirst: 100 * time.Millisecond, shares: 100 * time.Millisecond,
 		settle: 50 * time.Millisecond, observe: 50 * time.Millisecond, soon: 10 * time.Millisecond,
 		loans: loan.Config{Arrival: 200 * time.Millisecond, Calm: time.Second, Settle: 200 * time.Millisecond},
 		watch: nvml.WatchConfig{ProbeEvery: 100 * time.Millisecond, StableFor: 200 * time.Millisecond},

@@ -143,6 +143,7 @@ func (a *agent) live(ctx context.Context, s surroundings) error {
 	g.Go(func() error { a.audit(ctx, treatment{pods: s.cluster.podList, evict: s.evict}); return nil })
 	g.Go(func() error { a.guard(ctx); return nil })
 	g.Go(func() error { a.lendMemory(ctx, s.cluster.podList); return nil })
+	g.Go(func() error { a.followActivity(ctx, s.cluster.podList); return nil })
 	g.Go(func() error { a.followShares(ctx); return nil })
 
 	// The hardware and the cluster.

@@ -29,7 +29,7 @@ func (m *metrics) serve(ctx context.Context, address string, a *agent) error {
 // handler answers /metrics, /shares, /healthz (the process lives) and /readyz (the
 // cluster has been heard).
 func (m *metrics) handler(a *agent) http.Handler {
-	m.registry.MustRegister(stateCollector{snapshot: a.state.Snapshot, gpus: a.gpus}, shareCollector{report: a.report})
+	m.registry.MustRegister(stateCollector{snapshot: a.state.Snapshot, gpus: a.gpus}, shareCollector{report: a.report}, idleCollector{a.activityNow, a.state.Snapshot})
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	mux.HandleFunc(sharer.ReportPath, a.serveReport)

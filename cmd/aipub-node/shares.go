@@ -15,14 +15,6 @@ import (
 	"aipub.io/aipub/sharer"
 )
 
-// sharesEvery is how often the NodePartition is told what block slices were used
-// for: often enough for a dashboard, seldom enough for an API server with many
-// nodes. The average is over the same time.
-const (
-	sharesEvery = time.Minute
-	sharesFirst = 10 * time.Second // of an agent that has just started
-)
-
 // recent remembers what tenants used in the last interval.
 type recent struct {
 	mu    sync.Mutex
@@ -65,13 +57,12 @@ func (r *recent) share(id string, findings []api.Finding) *api.SliceShare {
 	}
 }
 
-// followShares asks for a publication of the shares now and then until ctx ends.
+// followShares asks now and then for a publication of what slices are used for,
+// until ctx ends: the shares, and the activity, which must never be as old as a
+// gap is. Nothing is written where nothing is held.
 func (a *agent) followShares(ctx context.Context) {
-	if a.sharing == nil {
-		return
-	}
 	a.recent.take(a.report())
-	for next := sharesFirst; pause(ctx, next); next = sharesEvery {
+	for next := a.pace.sharesFirst; pause(ctx, next); next = a.pace.shares {
 		a.recent.take(a.report())
 		notify(a.said)
 	}

@@ -23,6 +23,7 @@ func (a *agent) status() api.NodePartitionStatus {
 		Sets:     kube.Sets(snap),
 	}
 	a.describeShares(s.Slices)
+	a.describeActivity(s.Slices)
 	a.describeFences(s.GPUs)
 	for _, z := range t.numa {
 		s.NUMA = append(s.NUMA, api.NUMANode{ID: int32(z.ID), CPUs: int32(z.CPUs), Memory: *resource.NewQuantity(z.MemoryBytes, resource.BinarySI)})

@@ -28,6 +28,8 @@ func TestValuesAreChecked(t *testing.T) {
 		"a run folder that is relative":     {"node.runDir=run/aipub", "at '/node/runDir': 'run/aipub' does not match pattern"},
 		"a run folder that ends in ..":      {"node.runDir=/run/aipub/..", "at '/node/runDir': '/run/aipub/..' does not match pattern"},
 		"no run folder":                     {"node.runDir=", "at '/node/runDir': '' does not match pattern"},
+		"idleness that is taken away":       {"node.idle=null", "at '/node': missing property 'idle'"},
+		"a GPU that is always idle":         {"node.idle.gpuPercent=101", "at '/node/idle/gpuPercent': maximum: got 101, want 100"},
 		"a limiter that is taken away":      {"node.limiter=null", "at '/node': missing property 'limiter'"},
 		"half a limiter":                    {"node.limiter.enabled=null", "at '/node/limiter': missing property 'enabled'"},
 		"capability with the kernel's CAP":  {"node.capabilities[0]=CAP_SYS_ADMIN", "at '/node/capabilities/0'"},

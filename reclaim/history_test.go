@@ -265,7 +265,7 @@ func (h *history) pass(d time.Duration) {
 
 func (h *history) event() {
 	r := h.random
-	h.pass(time.Duration(1+r.Int64N(choose(r, int64(2*time.Minute), int64(20*time.Minute), int64(3*time.Hour)))).Truncate(time.Millisecond))
+	h.pass(time.Duration(1 + r.Int64N(choose(r, int64(2*time.Minute), int64(20*time.Minute), int64(3*time.Hour)))).Truncate(time.Millisecond))
 	switch r.IntN(12) {
 	case 0:
 		h.newPolicy()

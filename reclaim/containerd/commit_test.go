@@ -246,6 +246,7 @@ func TestWhatAKilledProcessLeftFrozenIsThawed(t *testing.T) {
 	if diff := cmp.Diff(before, blobs(t, c)); diff != "" {
 		t.Errorf("blobs (-before +after):\n%s", diff)
 	}
+	p.sh("rm /big")
 	p.commit(imageFor(t, "again"))
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	images "github.com/containerd/containerd/api/services/images/v1"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -39,7 +40,11 @@ type Registry struct {
 // NewRegistry checks the options. It does not connect.
 func NewRegistry(client *Client, options RegistryOptions) (*Registry, error) {
 	r := &Registry{client: client, options: options, http: remote.DefaultTransport}
-	if _, err := name.NewRepository(options.Repository, r.names()...); err != nil {
+	_, err := name.NewRepository(options.Repository, r.names()...)
+	if err == nil && strings.Contains(options.Repository, "://") {
+		err = errors.New("it has a scheme")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("use registry %q: %w; give HOST[:PORT]/PATH, in lower case", options.Repository, err)
 	}
 	if base, ok := remote.DefaultTransport.(*http.Transport); ok && options.Insecure {

@@ -34,8 +34,8 @@ func login(file string, repository name.Repository) (authn.Authenticator, error)
 	best, who := "", authn.Anonymous
 	for key, entry := range config.Auths {
 		place := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://"), "/")
-		if place == "index.docker.io/v1" || place == "docker.io" {
-			place = name.DefaultRegistry
+		if key == authn.DefaultAuthKey {
+			place = name.DefaultRegistry // the one that has an address of its own here
 		}
 		if len(place) > len(best) && within(repository.Name(), place) {
 			best, who = place, authn.FromConfig(entry)

@@ -93,10 +93,10 @@ func itemsOf(pending []Pending) items {
 	}
 	slices.Sort(names)
 	out.all = make([]*item, 0, len(out.index))
-	for _, it := range out.index {
-		it.place = queue.PlaceOf(&it.Item)
-	}
 	for _, name := range names {
+		for _, it := range projects[name] {
+			it.place = queue.PlaceOf(&it.Item)
+		}
 		slices.SortFunc(projects[name], compareItems)
 		out.all = append(out.all, projects[name]...)
 	}

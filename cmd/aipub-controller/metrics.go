@@ -21,6 +21,7 @@ type metrics struct {
 	slices   *prometheus.GaugeVec
 	policies *prometheus.GaugeVec
 	gates    *gateMetrics
+	storage  *storageMetrics
 }
 
 // newMetrics registers the metrics. expiry is the end of the webhook
@@ -44,7 +45,8 @@ func newMetrics(registry prometheus.Registerer, expiry func() time.Time) *metric
 			Name: "aipub_partitionpolicy_ready",
 			Help: "1 where a PartitionPolicy is in force, else 0, by its reason; only the leader knows.",
 		}, []string{"policy", "reason"}),
-		gates: newGateMetrics(registry),
+		gates:   newGateMetrics(registry),
+		storage: newStorageMetrics(registry),
 	}
 	certificate := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "aipub_webhook_certificate_expiry_timestamp_seconds",

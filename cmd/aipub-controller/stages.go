@@ -37,7 +37,7 @@ func addStages(mgr ctrl.Manager, o *options, m *metrics) error {
 	if err := addGates(mgr, o, watch, m); err != nil {
 		return err
 	}
-	if err := addStorage(mgr, o, admission.Config{Recorder: m}); err != nil {
+	if err := addStorage(mgr, o, m); err != nil {
 		return err
 	}
 	return kube.NewController(mgr.GetClient(), kube.Config{

@@ -23,7 +23,8 @@ import (
 
 // addStorage has every replica admit volume claims by the storage quotas, and the
 // leader look after reservations and statuses.
-func addStorage(mgr ctrl.Manager, o *options, reviews admission.Config) error {
+func addStorage(mgr ctrl.Manager, o *options, m *metrics) error {
+	reviews := admission.Config{Recorder: m}
 	watch, err := quotakube.NewStorageWatch(mgr.GetConfig(), mgr.GetCache(), mgr.GetScheme(), metav1.NamespaceSystem, o.namespace)
 	if err != nil {
 		return fmt.Errorf("watch volume claims and storage quotas: %w", err)
@@ -41,7 +42,9 @@ func addStorage(mgr ctrl.Manager, o *options, reviews admission.Config) error {
 	if err := mgr.Add(watch); err != nil {
 		return fmt.Errorf("add watch of volume claims: %w", err)
 	}
-	if err := mgr.Add(quotakube.NewStorageLeader(watch, record, direct, clock.RealClock{})); err != nil {
+	leader := quotakube.NewStorageLeader(watch, record, direct, clock.RealClock{})
+	leader.Observe = m.storage.observe
+	if err := mgr.Add(leader); err != nil {
 		return fmt.Errorf("add leader of storage quotas: %w", err)
 	}
 	synced := func(*http.Request) error {

@@ -36,6 +36,17 @@ type StorageLeader struct {
 	record *StorageRecord
 	clock  clock.Clock
 	aging  storage.Aging
+	// Observe is told of each round, for metrics; it may be nil. It is set before Start.
+	Observe func(StorageRound)
+}
+
+// StorageRound is what came of one round of the look at reservations.
+type StorageRound struct {
+	// Reservations that are left: claims that were admitted and are not settled yet.
+	Reservations int
+	// Met are those that ended because their claim was seen, or was gone again; Unused
+	// those whose claim never came.
+	Met, Unused int
 }
 
 // NewStorageLeader makes one; c must not read from a cache.
@@ -73,9 +84,12 @@ func (l *StorageLeader) Start(ctx context.Context) error {
 // Round ends the reservations that have had their time, then writes what changed of
 // the quotas' statuses.
 func (l *StorageLeader) Round(ctx context.Context) error {
-	record, err := l.sweep(ctx)
+	record, round, err := l.sweep(ctx)
 	if err != nil {
 		return err
+	}
+	if l.Observe != nil {
+		l.Observe(round)
 	}
 	l.watch.Use(func(b *storage.Book) { b.SetReservations(record.Reservations) })
 	return l.writeStatuses(ctx)
@@ -83,33 +97,37 @@ func (l *StorageLeader) Round(ctx context.Context) error {
 
 // sweep returns the record without the reservations that ended. Where somebody was
 // faster, the next round ends them.
-func (l *StorageLeader) sweep(ctx context.Context) (storage.Record, error) {
+func (l *StorageLeader) sweep(ctx context.Context) (storage.Record, StorageRound, error) {
 	record, version, err := l.record.Read(ctx)
+	round := StorageRound{Reservations: len(record.Reservations)}
 	if err != nil {
-		return record, err
+		return record, round, err
 	}
 	found := l.look(record)
 	if len(found.overdue) > 0 {
 		if err := l.watch.Refresh(ctx); err != nil {
-			return record, err
+			return record, round, err
 		}
 		found = l.look(record)
 	}
 	ended := maps.Clone(found.over)
 	maps.Copy(ended, found.overdue)
 	if len(ended) == 0 {
-		return record, nil
+		return record, round, nil
 	}
 	for key := range found.over {
 		record.Seen = max(record.Seen, found.versions[key])
 	}
 	record.End(ended)
-	if err := l.record.Write(ctx, record, version); err != nil && !errors.Is(err, storage.ErrConflict) {
-		return record, err
+	switch err := l.record.Write(ctx, record, version); {
+	case err == nil:
+		round = StorageRound{Reservations: len(record.Reservations), Met: len(ended) - len(found.overdue), Unused: len(found.overdue)}
+	case !errors.Is(err, storage.ErrConflict):
+		return record, round, err
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("Ended reservations of volume claims",
 		"ended", len(ended), "unused", len(found.overdue), "left", len(record.Reservations))
-	return record, nil
+	return record, round, nil
 }
 
 // sight is what one look at the reservations found.

@@ -12,8 +12,9 @@ import (
 
 // The bounds of the API's schema, for what did not pass it.
 const (
-	maxHours   = 99_999
-	maxMinutes = 525_600
+	maxHours        = 99_999
+	maxIdleMinutes  = 525_600
+	maxGraceMinutes = 10_080
 )
 
 // Check says what is wrong with a policy beyond what its schema refuses: a time zone
@@ -24,17 +25,25 @@ func Check(p api.ReclaimPolicySpec) error {
 }
 
 func check(p api.ReclaimPolicySpec) (quiet, error) {
-	if h := p.MaxOccupancyHours; h < 0 || h > maxHours {
-		return nil, fmt.Errorf("spec.maxOccupancyHours: %d is not allowed; give 0 (no limit) to %d", h, maxHours)
+	type number struct {
+		field      string
+		n          int32
+		least, top int32
 	}
-	if h := p.MaxExtensionHours; h < 0 || h > maxHours {
-		return nil, fmt.Errorf("spec.maxExtensionHours: %d is not allowed; give 0 to %d", h, maxHours)
+	numbers := []number{
+		{"maxOccupancyHours", p.MaxOccupancyHours, 0, maxHours},
+		{"maxExtensionHours", p.MaxExtensionHours, 0, maxHours},
 	}
-	if p.Idle != nil && (p.Idle.AfterMinutes < 1 || p.Idle.AfterMinutes > maxMinutes) {
-		return nil, fmt.Errorf("spec.idle.afterMinutes: %d is not allowed; give 1 to %d", p.Idle.AfterMinutes, maxMinutes)
+	if p.Idle != nil {
+		numbers = append(numbers, number{"idle.afterMinutes", p.Idle.AfterMinutes, 1, maxIdleMinutes})
 	}
-	if g := p.GraceMinutes; g != nil && (*g < 0 || *g > maxMinutes) {
-		return nil, fmt.Errorf("spec.graceMinutes: %d is not allowed; give 0 to 10080", *g)
+	if p.GraceMinutes != nil {
+		numbers = append(numbers, number{"graceMinutes", *p.GraceMinutes, 0, maxGraceMinutes})
+	}
+	for _, x := range numbers {
+		if x.n < x.least || x.n > x.top {
+			return nil, fmt.Errorf("spec.%s: %d is not allowed; give %d to %d", x.field, x.n, x.least, x.top)
+		}
 	}
 	for i, w := range p.WarnBefore {
 		if w.Duration < time.Second || w.Duration > maxHours*time.Hour {

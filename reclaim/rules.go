@@ -106,10 +106,18 @@ func (r *Rules) add(name string, p api.ReclaimPolicySpec, q quiet) {
 			r.Idle, r.IdleTerms = idle, terms
 		}
 	}
+	r.addExtension(name, p)
+	r.addSave(name, p)
+}
+
+func (r *Rules) addExtension(name string, p api.ReclaimPolicySpec) {
 	extension := time.Duration(p.MaxExtensionHours) * time.Hour
 	if (p.MaxOccupancyHours > 0 || p.Idle != nil) && (r.ExtensionPolicy == "" || extension < r.Extension) {
 		r.Extension, r.ExtensionPolicy = extension, name
 	}
+}
+
+func (r *Rules) addSave(name string, p api.ReclaimPolicySpec) {
 	if p.Save == api.SaveCommit && r.Save != api.SaveCommit {
 		r.Save, r.SavePolicy = api.SaveCommit, name
 	}
@@ -129,7 +137,7 @@ func termsOf(name string, p api.ReclaimPolicySpec, q quiet) Terms {
 	}
 	for _, w := range p.WarnBefore {
 		if w.Duration > 0 {
-			t.Warn = append(t.Warn, w.Duration.Truncate(time.Second))
+			t.Warn = append(t.Warn, w.Truncate(time.Second))
 		}
 	}
 	slices.SortFunc(t.Warn, func(a, b time.Duration) int { return cmp.Compare(b, a) })

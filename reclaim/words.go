@@ -48,18 +48,21 @@ func signalNoun(s api.IdleSignal) string {
 		return "the use of terminals"
 	case api.IdleKernel:
 		return "the use of notebook kernels"
+	default:
+		return "the use of its " + string(s)
 	}
-	return "the use of its " + string(s)
 }
 
 func lastUsed(s api.IdleSignal, t time.Time) string {
+	used := string(s) + " used"
 	switch s {
 	case api.IdleTerminal:
-		return "a terminal was used last at " + clockTime(t)
+		used = "a terminal was used"
 	case api.IdleKernel:
-		return "a notebook kernel was used last at " + clockTime(t)
+		used = "a notebook kernel was used"
+	default:
 	}
-	return string(s) + " used last at " + clockTime(t)
+	return used + " last at " + clockTime(t)
 }
 
 // signalList is "GPU, CPU, Terminal or Kernel".

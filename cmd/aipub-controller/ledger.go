@@ -4,10 +4,7 @@ package main
 
 import (
 	"context"
-	"maps"
-	"slices"
 
-	"aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota/admission"
 	quotakube "aipub.io/aipub/quota/kube"
 )
@@ -17,15 +14,13 @@ type ledger struct{ watch *quotakube.Watch }
 
 // Fits implements admission.Ledger.
 func (l ledger) Fits(_ context.Context, ask admission.Ask) admission.Refusals {
-	set := ""
-	if names := slices.Sorted(maps.Keys(ask.Sets)); len(names) > 0 {
-		set = names[0]
+	fits := l.watch.Fits
+	if ask.Whole {
+		fits = l.watch.FitsWhole
 	}
 	var refusals admission.Refusals
-	for _, short := range l.watch.Fits(ask.Workload, ask.Party, ask.Sets, ask.Count) {
-		refusals = append(refusals, admission.Refusal{
-			Reason: admission.Reason(short.Reason), Field: "resources.limits[" + v1alpha1.ResourcePrefix + set + "]", Detail: short.Sentence,
-		})
+	for _, short := range fits(ask.Workload, ask.Party, ask.Sets, ask.Count) {
+		refusals = append(refusals, admission.Refusal{Reason: admission.Reason(short.Reason), Field: ask.Field, Detail: short.Sentence})
 	}
 	return refusals
 }

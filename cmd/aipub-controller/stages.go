@@ -101,9 +101,9 @@ func addAdmission(mgr ctrl.Manager, o *options, ledger admission.Ledger, reviews
 	for path, hook := range map[string]http.Handler{
 		admission.PathMutatePods:        admission.PodMutator(mgr.GetClient(), identity, reviews),
 		admission.PathStamp:             admission.Stamper(identity, reviews),
-		admission.PathStampRank:         admission.RankStamper(reviews),
+		admission.PathStampNotes:        admission.NoteStamper(identity, reviews),
 		admission.PathValidatePods:      admission.PodValidator(mgr.GetClient(), ledger, reviews),
-		admission.PathValidateWorkloads: admission.WorkloadValidator(ledger, reviews),
+		admission.PathValidateWorkloads: admission.WorkloadValidator(mgr.GetClient(), ledger, reviews),
 		admission.PathValidateScale:     admission.ScaleValidator(mgr.GetAPIReader(), ledger, reviews),
 		admission.PathValidatePolicies:  admission.PolicyValidator(clusterReader(mgr.GetClient()), reviews),
 	} {

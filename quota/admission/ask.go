@@ -160,8 +160,13 @@ func readCount(given [2]resource.Quantity, at *field.Path, name string) (int64, 
 	return count, nil
 }
 
+// bareName is the name of a set as its author may have meant it.
+func bareName(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, ownDomain), "set-")
+}
+
 func unknownSet(at *field.Path, name string, sets Sets) *Refusal {
-	wanted := strings.TrimPrefix(strings.TrimPrefix(name, ownDomain), "set-")
+	wanted := bareName(name)
 	return &Refusal{
 		Reason: ReasonUnknownSet, Field: at.String(),
 		Detail: fmt.Sprintf("no set has the name %s; ask for %sNAME with one of these names, closest first: %s",

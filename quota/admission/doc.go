@@ -10,7 +10,7 @@
 //
 // The decisions are pure functions: [Expand], [Check], [CheckResize] and
 // [CheckPolicy] of an object and the sets that exist, [Charge] of the facts about a
-// request. [Identity] gathers those facts. [PodMutator], [Stamper], [RankStamper],
+// request. [Identity] gathers those facts. [PodMutator], [Stamper], [NoteStamper],
 // [PodValidator], [WorkloadValidator], [ScaleValidator] and [PolicyValidator] carry
 // them over HTTPS, with a certificate that package cert keeps. Each refusal has a
 // [Reason], the same word in the answer's causes and in the metric.

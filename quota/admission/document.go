@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"aipub.io/aipub/api/v1alpha1"
 )
 
 // document is what admission reads of an object of any stamped kind.
@@ -18,10 +20,32 @@ type document struct {
 	// pod is the spec of the pods that it is or makes; nil for kinds that say it in
 	// another way.
 	pod *corev1.PodSpec
+	// at is where that spec stands, such as spec.template.spec.
+	at string
+	// own is the spec of a Workspace, nil for other kinds.
+	own *v1alpha1.WorkspaceSpec
+	// gang is what a Job says of pods that start together, or a CronJob of its Jobs'.
+	gang gang
 	// replicas is how many pods it makes, 1 unless it says otherwise.
 	replicas int64
 	// claims is true when a volume claim is made for each of its pods.
 	claims bool
+}
+
+// gang is an annotation, and what it is measured by.
+type gang struct {
+	text, field string
+	given       bool
+	parallelism int64
+}
+
+func newGang(prefix string, meta *metav1.ObjectMeta, parallelism *int64) gang {
+	g := gang{field: prefix + annotationField(v1alpha1.GangAnnotation), parallelism: 1}
+	g.text, g.given = meta.Annotations[v1alpha1.GangAnnotation]
+	if parallelism != nil {
+		g.parallelism = *parallelism
+	}
+	return g
 }
 
 // readDocument reads an object. Of kinds that are not built in, only the metadata.
@@ -34,7 +58,10 @@ func readDocument(kind schema.GroupKind, raw []byte) (document, *failure) {
 		return d, failed
 	}
 	d.meta = head.Metadata
-	if _, builtin := BuiltinKinds()[kind]; !builtin || kind == workspaceKind {
+	if kind == workspaceKind {
+		return d, d.readWorkspace(raw)
+	}
+	if _, builtin := BuiltinKinds()[kind]; !builtin {
 		return d, nil
 	}
 	if kind == podKind {
@@ -46,8 +73,10 @@ func readDocument(kind schema.GroupKind, raw []byte) (document, *failure) {
 		Spec struct {
 			Template    *corev1.PodTemplateSpec `json:"template"`
 			JobTemplate struct {
-				Spec struct {
-					Template *corev1.PodTemplateSpec `json:"template"`
+				Metadata metav1.ObjectMeta `json:"metadata"`
+				Spec     struct {
+					Template    *corev1.PodTemplateSpec `json:"template"`
+					Parallelism *int64                  `json:"parallelism"`
 				} `json:"spec"`
 			} `json:"jobTemplate"`
 			VolumeClaimTemplates []json.RawMessage `json:"volumeClaimTemplates"`
@@ -58,10 +87,19 @@ func readDocument(kind schema.GroupKind, raw []byte) (document, *failure) {
 	if failed := decode(raw, &body); failed != nil {
 		return d, failed
 	}
-	for _, template := range []*corev1.PodTemplateSpec{body.Spec.Template, body.Spec.JobTemplate.Spec.Template} {
+	inner := &body.Spec.JobTemplate
+	for at, template := range map[string]*corev1.PodTemplateSpec{
+		"spec.template.spec": body.Spec.Template, "spec.jobTemplate.spec.template.spec": inner.Spec.Template,
+	} {
 		if template != nil {
-			d.pod = &template.Spec
+			d.pod, d.at = &template.Spec, at
 		}
+	}
+	switch kind {
+	case jobKind:
+		d.gang = newGang("", &d.meta, body.Spec.Parallelism)
+	case cronJobKind:
+		d.gang = newGang("spec.jobTemplate.", &inner.Metadata, inner.Spec.Parallelism)
 	}
 	for _, count := range []*int64{body.Spec.Replicas, body.Spec.Parallelism} {
 		if count != nil {

@@ -24,6 +24,9 @@ type Access interface {
 	// MayAssign reports whether somebody may act for a user in a namespace: the verb
 	// assign on identities.aipub.io with the user as name.
 	MayAssign(ctx context.Context, who authenticationv1.UserInfo, namespace, user string) (bool, error)
+	// MayExtend reports whether somebody may give Workspaces of a namespace any time:
+	// the verb extend on workspaces.aipub.io.
+	MayExtend(ctx context.Context, who authenticationv1.UserInfo, namespace string) (bool, error)
 }
 
 // IdentityConfig says whom to believe.
@@ -80,6 +83,9 @@ func (i *Identity) facts(ctx context.Context, req admission.Request, d document)
 	if f.Project, err = i.project(ctx, req.Namespace); err != nil {
 		return f, unavailable(err)
 	}
+	if f.Project == "" {
+		return f, nil
+	}
 	if f.Trusted {
 		if f.Owner, err = i.of(ctx, req.Namespace, &d.meta); err == nil && f.Owner == nil && d.kind == claimKind && makesClaims(who) {
 			f.Owner, err = i.ofClaim(ctx, req.Namespace, &d.meta)
@@ -100,7 +106,7 @@ func (i *Identity) facts(ctx context.Context, req admission.Request, d document)
 	return f, nil
 }
 
-// project reads the project of a namespace. The policies compare it with what the
+// project reads the project of a namespace; empty where its label is. The policies compare it with what the
 // API server knows, so a cache that lags behind costs a refusal at most.
 func (i *Identity) project(ctx context.Context, namespace string) (string, error) {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
@@ -112,6 +118,9 @@ func (i *Identity) project(ctx context.Context, namespace string) (string, error
 		}
 		if project := found.Labels[v1alpha1.ProjectLabel]; project != "" {
 			return project, nil
+		}
+		if _, labelled := found.Labels[v1alpha1.ProjectLabel]; labelled && reader == i.live {
+			return "", nil
 		}
 	}
 	return "", fmt.Errorf("read namespace %s: it has no label %s any more; try again", namespace, v1alpha1.ProjectLabel)

@@ -36,12 +36,19 @@ func (a assigners) MayAssign(_ context.Context, who authenticationv1.UserInfo, _
 	return false, nil
 }
 
+func (a assigners) MayExtend(_ context.Context, who authenticationv1.UserInfo, _ string) (bool, error) {
+	return a.MayAssign(context.Background(), who, "", "")
+}
+
 // identityOf knows a namespace team of project vision and what else exists. root
 // may act for others.
 func identityOf(t *testing.T, objects ...client.Object) *Identity {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{v1alpha1.ProjectLabel: "vision"}}}

@@ -19,6 +19,7 @@ var (
 	serviceAccountKind = schema.GroupKind{Kind: "ServiceAccount"}
 	statefulSetKind    = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
 	cronJobKind        = schema.GroupKind{Group: "batch", Kind: "CronJob"}
+	jobKind            = schema.GroupKind{Group: "batch", Kind: "Job"}
 	workspaceKind      = schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Workspace"}
 )
 
@@ -34,7 +35,7 @@ func BuiltinKinds() Kinds {
 		cronJobKind:                         v1alpha1.TypeJob,
 		statefulSetKind:                     v1alpha1.TypeOperation,
 		workspaceKind:                       v1alpha1.TypeWorkspace,
-		{Group: "batch", Kind: "Job"}:       v1alpha1.TypeJob,
+		jobKind:                             v1alpha1.TypeJob,
 		{Group: "apps", Kind: "Deployment"}: v1alpha1.TypeOperation,
 		{Group: "apps", Kind: "ReplicaSet"}: v1alpha1.TypeOperation,
 		{Group: "apps", Kind: "DaemonSet"}:  v1alpha1.TypeOperation,

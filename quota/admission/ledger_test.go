@@ -55,6 +55,7 @@ func TestWhatTheLedgerIsAsked(t *testing.T) {
 		"a minimum that was nonsense":      {now: deploymentOf("Operation", 5, "5"), before: deploymentOf("Operation", 5, "x"), want: 5},
 		"a Job waits":                      {now: deploymentOf("Job", 5, ""), want: 0},
 		"no number":                        {now: deploymentOf("Operation", 5, "half"), refused: `metadata.annotations[aipub.io/min-replicas]: "half" is no number of replicas`},
+		"an empty number":                  {now: deploymentOf("Operation", 5, " "), refused: "is no number of replicas"},
 		"more than there can be":           {now: deploymentOf("Operation", 5, "99999999999999999999"), refused: "give a whole number from 0 to 1000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,13 +65,13 @@ func TestWhatTheLedgerIsAsked(t *testing.T) {
 			if tc.before != nil {
 				req.Operation, req.OldObject.Raw = admissionv1.Update, mustJSON(t, tc.before)
 			}
-			response := WorkloadValidator(ledger, Config{}).Handle(t.Context(), req)
-			checkAsked(t, ledger, response, tc.now, tc.want, tc.refused)
+			response := WorkloadValidator(setReader{}, ledger, Config{}).Handle(t.Context(), req)
+			checkAsked(t, ledger, response, tc.now, tc.want, "spec.template.spec.containers[0].resources.limits[aipub.io/set-small]", tc.refused)
 		})
 	}
 }
 
-func checkAsked(t *testing.T, ledger *fullLedger, response admission.Response, d *appsv1.Deployment, want int64, refused string) {
+func checkAsked(t *testing.T, ledger *fullLedger, response admission.Response, d *appsv1.Deployment, want int64, field, refused string) {
 	t.Helper()
 	if refused != "" {
 		requireSentence(t, response.Result.Message, refused)
@@ -84,7 +85,7 @@ func checkAsked(t *testing.T, ledger *fullLedger, response admission.Response, d
 		asked = []Ask{{
 			Party:    quota.Party{Project: "vision", User: "alice", Type: v1alpha1.WorkloadType(d.Annotations[v1alpha1.TypeAnnotation])},
 			Workload: quota.Workload{Group: "apps", Kind: "Deployment", Namespace: "team", Name: "web", UID: "u1"},
-			Sets:     map[string]int64{"small": 2}, Count: want,
+			Sets:     map[string]int64{"small": 2}, Count: want, Field: field,
 		}}
 	}
 	if diff := cmp.Diff(asked, ledger.asks); diff != "" {
@@ -114,7 +115,7 @@ func TestScalingAsksTheOwnersQuota(t *testing.T) {
 			req.Operation, req.OldObject.Raw, req.Name, req.UserInfo.Username = admissionv1.Update, scale(tc.from), "web", "bob"
 			req.Resource, req.SubResource = metav1.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "scale"
 			response := ScaleValidator(identityOf(t, tc.stored).live, ledger, Config{}).Handle(t.Context(), req)
-			checkAsked(t, ledger, response, tc.stored, tc.want, "")
+			checkAsked(t, ledger, response, tc.stored, tc.want, "spec.replicas", "")
 		})
 	}
 }

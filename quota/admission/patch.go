@@ -47,8 +47,10 @@ func put(pointer string, has, entries map[string]string) []jsonpatch.JsonPatchOp
 	}
 	var ops []jsonpatch.JsonPatchOperation
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
-		ops = append(ops, jsonpatch.NewOperation("add", pointer+"/"+escaped, entries[key]))
+		ops = append(ops, jsonpatch.NewOperation("add", pointer+"/"+escape(key), entries[key]))
 	}
 	return ops
 }
+
+// escape writes a key as a part of a JSON pointer.
+func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }

@@ -69,7 +69,7 @@ func PodValidator(reader client.Reader, ledger Ledger, config Config) *admission
 }
 
 func podDocument(pod *corev1.Pod) document {
-	return document{kind: podKind, meta: pod.ObjectMeta, pod: &pod.Spec, replicas: 1}
+	return document{kind: podKind, meta: pod.ObjectMeta, pod: &pod.Spec, at: "spec", replicas: 1}
 }
 
 func podAndSets(ctx context.Context, req admission.Request, reader client.Reader) (*corev1.Pod, Sets, *failure) {
@@ -77,14 +77,16 @@ func podAndSets(ctx context.Context, req admission.Request, reader client.Reader
 	if failed := decode(req.Object.Raw, &pod); failed != nil {
 		return nil, nil, failed
 	}
+	sets, failed := listSets(ctx, reader)
+	return &pod, sets, failed
+}
+
+func listSets(ctx context.Context, reader client.Reader) (Sets, *failure) {
 	var list v1alpha1.ResourceSetList
 	if err := reader.List(ctx, &list); err != nil {
-		return nil, nil, &failure{
-			code: http.StatusServiceUnavailable, reason: ReasonUnavailable,
-			err: fmt.Errorf("list resource sets: %w", err),
-		}
+		return nil, unavailable(fmt.Errorf("list resource sets: %w", err))
 	}
-	return &pod, MakeSets(list.Items), nil
+	return MakeSets(list.Items), nil
 }
 
 func decode(raw []byte, into any) *failure {

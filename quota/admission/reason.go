@@ -75,6 +75,14 @@ const (
 	ReasonBadType Reason = "BadType"
 	// ReasonNodeChosen: it names the node, which the controller chooses.
 	ReasonNodeChosen Reason = "NodeChosen"
+	// ReasonNoProject: the namespace's label names no project.
+	ReasonNoProject Reason = "NoProject"
+	// ReasonBadRank: aipub.io/rank or promoted is no place in a queue.
+	ReasonBadRank Reason = "BadRank"
+	// ReasonBadGang: aipub.io/gang is no number of pods that can start together.
+	ReasonBadGang Reason = "BadGang"
+	// ReasonBadExtension: aipub.io/extend is no time, or more than may be added.
+	ReasonBadExtension Reason = "BadExtension"
 	// ReasonBadMinimum: aipub.io/min-replicas is no number.
 	ReasonBadMinimum Reason = "BadMinimum"
 )

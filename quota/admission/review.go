@@ -22,7 +22,7 @@ const ConfigurationName = "aipub"
 const (
 	PathMutatePods        = "/mutate-pods"
 	PathStamp             = "/stamp"
-	PathStampRank         = "/stamp-rank"
+	PathStampNotes        = "/stamp-notes"
 	PathValidatePods      = "/validate-pods"
 	PathValidateWorkloads = "/validate-workloads"
 	PathValidateScale     = "/validate-scale"

@@ -4,7 +4,10 @@ package admission
 
 import (
 	"context"
+	"fmt"
+	"maps"
 
+	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,6 +42,9 @@ func (i *Identity) stamp(ctx context.Context, req admission.Request, d document)
 	if failed != nil {
 		return nil, nil, failed
 	}
+	if f.Project == "" {
+		return nil, d.noProject(req.Namespace), nil
+	}
 	user, refusal := Charge(f)
 	if refusal != nil {
 		if !d.charged() && refusal.Reason != ReasonForgedUser {
@@ -47,10 +53,34 @@ func (i *Identity) stamp(ctx context.Context, req admission.Request, d document)
 		return nil, Refusals{*refusal}, nil
 	}
 	stamps, refusals := d.stampsOf(user, f, i.kinds)
-	if !f.Trusted && rankChanged(&metav1.ObjectMeta{}, &d.meta) {
-		stamps[v1alpha1.RankedByAnnotation] = req.UserInfo.Username
+	if f.Trusted || len(refusals) > 0 {
+		return stamps, refusals, nil
 	}
-	return stamps, refusals, nil
+	maps.Copy(stamps, authors(&metav1.ObjectMeta{}, &d.meta, req.UserInfo.Username))
+	refusals, failed = i.checkNotes(ctx, req, document{}, d.with(stamps))
+	return stamps, refusals, failed
+}
+
+// noProject refuses what would be charged in a namespace whose label names no project.
+func (d document) noProject(namespace string) Refusals {
+	if !d.charged() {
+		return nil
+	}
+	return Refusals{{Reason: ReasonNoProject, Field: "metadata.namespace", Value: namespace, Detail: fmt.Sprintf(
+		"has the label %s without a value, so no project would be charged; ask whoever manages namespaces to name one: kubectl label --overwrite namespace %s %s=PROJECT",
+		v1alpha1.ProjectLabel, namespace, v1alpha1.ProjectLabel)}}
+}
+
+// with is the document as it will be with its stamps.
+func (d document) with(stamps map[string]string) document {
+	annotations := maps.Clone(stamps)
+	for name, value := range d.meta.Annotations {
+		if _, stamped := stamps[name]; !stamped {
+			annotations[name] = value
+		}
+	}
+	d.meta.Annotations = annotations
+	return d
 }
 
 // restore gives an update back the stamps that it left out, and stamps a workload
@@ -71,7 +101,16 @@ func (i *Identity) restore(ctx context.Context, req admission.Request, d documen
 			stamps = fresh
 		}
 	}
+	var forged, warnings []string
+	if !i.trusts(req.UserInfo.Username) {
+		forged, warnings = putBack(&before.meta, &d.meta, stamps)
+	}
 	v := stamped(d, stamps, nil)
+	v.warnings = warnings
+	for _, name := range forged {
+		v.reason = ReasonStamped
+		v.patches = append(v.patches, jsonpatch.NewOperation("remove", "/metadata/annotations/"+escape(name), nil))
+	}
 	was, had := before.meta.Labels[v1alpha1.SetLabel]
 	if _, has := d.meta.Labels[v1alpha1.SetLabel]; had && !has {
 		v.reason = ReasonStamped
@@ -95,23 +134,27 @@ func stamped(d document, stamps map[string]string, refusals Refusals) verdict {
 	return v
 }
 
-// RankStamper serves [PathStampRank]: it writes who changed a workload's place in
-// the queue. Whether they may is the policies' business.
-func RankStamper(config Config) *admission.Webhook {
-	return newReviewer("stamp-rank", config, func(_ context.Context, req admission.Request) (verdict, *failure) {
-		var before, after struct {
-			Metadata metav1.ObjectMeta `json:"metadata"`
-		}
-		if failed := decode(req.Object.Raw, &after); failed != nil {
+// NoteStamper serves [PathStampNotes]: it refuses places in the queue, gangs and
+// extensions that make no sense, and writes who changed them. Who may order the queue
+// is the policies' business.
+func NoteStamper(identity *Identity, config Config) *admission.Webhook {
+	return newReviewer("stamp-notes", config, func(ctx context.Context, req admission.Request) (verdict, *failure) {
+		kind := schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}
+		after, failed := readDocument(kind, req.Object.Raw)
+		if failed != nil {
 			return verdict{}, failed
 		}
-		if failed := decode(req.OldObject.Raw, &before); failed != nil {
+		before, failed := readDocument(kind, req.OldObject.Raw)
+		if failed != nil {
 			return verdict{}, failed
 		}
-		v := verdict{reason: ReasonUnchanged}
-		if rankChanged(&before.Metadata, &after.Metadata) {
+		refusals, failed := identity.checkNotes(ctx, req, before, after)
+		if failed != nil || len(refusals) > 0 {
+			return verdict{refusals: refusals}, failed
+		}
+		v := verdict{reason: ReasonUnchanged, patches: annotate(&after.meta, authors(&before.meta, &after.meta, req.UserInfo.Username))}
+		if len(v.patches) > 0 {
 			v.reason = ReasonStamped
-			v.patches = annotate(&after.Metadata, map[string]string{v1alpha1.RankedByAnnotation: req.UserInfo.Username})
 		}
 		return v, nil
 	})

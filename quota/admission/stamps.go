@@ -5,7 +5,6 @@ package admission
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,6 +14,10 @@ import (
 // kept are the stamps that stay as they are once written. An update that leaves
 // them out, as one that writes a manifest anew does, gets them back.
 var kept = []string{v1alpha1.UserAnnotation, v1alpha1.ProjectAnnotation, v1alpha1.TypeAnnotation, v1alpha1.WorkloadAnnotation}
+
+// controllers are the annotations that our controller writes on what ReclaimPolicies
+// bind.
+var controllers = []string{v1alpha1.OccupancyAnnotation, v1alpha1.PausedAnnotation, v1alpha1.PausedReplicasAnnotation}
 
 // stampsOf are the annotations that a new object of a kind gets, once it is known
 // who is charged.
@@ -34,6 +37,9 @@ func (d document) stampsOf(user string, f Facts, kinds Kinds) (map[string]string
 		if d.kind == podKind {
 			stamps[v1alpha1.WorkloadAnnotation] = f.Owner.Workload
 		}
+	case has && d.kind == workspaceKind && given != string(v1alpha1.TypeWorkspace):
+		return nil, Refusals{{Reason: ReasonBadType, Field: annotationField(v1alpha1.TypeAnnotation), Value: given,
+			Detail: "is not what a Workspace is; leave the annotation out, or make a Job or a Deployment"}}
 	case has && !isType(given):
 		return nil, Refusals{badType(given)}
 	case has:
@@ -66,6 +72,9 @@ func (d document) forgedStamps(f Facts) Refusals {
 	if f.Trusted {
 		return refusals
 	}
+	for _, name := range controllers {
+		forged(name, "is written by AIPub's controller; leave it out")
+	}
 	if given := d.meta.Annotations[v1alpha1.ProjectAnnotation]; given != f.Project {
 		forged(v1alpha1.ProjectAnnotation, fmt.Sprintf("is not the project of this namespace, which is %s; leave it out", f.Project))
 	}
@@ -96,12 +105,26 @@ func lost(before, after *metav1.ObjectMeta) map[string]string {
 	return back
 }
 
-// rankChanged reports whether an update changes the place in the queue, or a new
-// object has one.
-func rankChanged(before, after *metav1.ObjectMeta) bool {
-	return slices.ContainsFunc([]string{v1alpha1.RankAnnotation, v1alpha1.PromotedAnnotation}, func(name string) bool {
+// putBack adds to stamps what an update changes of what our controller writes, as it
+// was: kubectl rollout undo, for one, writes what a workload said when it was at an
+// earlier revision. Taking aipub.io/paused away is how people resume. It returns the
+// annotations that were not there and are to go again, and what to tell who sent the
+// update.
+func putBack(before, after *metav1.ObjectMeta, stamps map[string]string) (forged, warnings []string) {
+	for _, name := range controllers {
 		was, had := before.Annotations[name]
 		is, has := after.Annotations[name]
-		return had != has || was != is
-	})
+		if !has && (!had || name == v1alpha1.PausedAnnotation) || has && had && is == was {
+			continue
+		}
+		if had {
+			stamps[name] = was
+		} else {
+			forged = append(forged, name)
+		}
+		if has {
+			warnings = append(warnings, fmt.Sprintf("%s: only AIPub's controller writes it; it stays as it was", annotationField(name)))
+		}
+	}
+	return forged, warnings
 }

@@ -25,6 +25,10 @@ func (broken) Get(context.Context, client.ObjectKey, client.Object, ...client.Ge
 	return errors.New("connection refused")
 }
 
+func (broken) MayExtend(context.Context, authenticationv1.UserInfo, string) (bool, error) {
+	return false, errors.New("connection refused")
+}
+
 func (broken) MayAssign(context.Context, authenticationv1.UserInfo, string, string) (bool, error) {
 	return false, errors.New("connection refused")
 }

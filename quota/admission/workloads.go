@@ -18,8 +18,9 @@ import (
 )
 
 // WorkloadValidator serves [PathValidateWorkloads]: it refuses a Workspace, or the
-// minimum of an Operation, that does not fit the ledger.
-func WorkloadValidator(ledger Ledger, config Config) *admission.Webhook {
+// minimum of an Operation, that does not fit the ledger, and a Workspace whose set is
+// not defined. reader lists ResourceSets, preferably from a cache.
+func WorkloadValidator(reader client.Reader, ledger Ledger, config Config) *admission.Webhook {
 	return newReviewer("validate-workloads", config, func(ctx context.Context, req admission.Request) (verdict, *failure) {
 		kind := schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}
 		d, failed := readDocument(kind, req.Object.Raw)
@@ -33,6 +34,15 @@ func WorkloadValidator(ledger Ledger, config Config) *admission.Webhook {
 				return verdict{}, failed
 			}
 			before = &was
+		}
+		if d.own != nil && (before == nil || before.own.Set != d.own.Set) {
+			sets, failed := listSets(ctx, reader)
+			if failed != nil {
+				return verdict{}, failed
+			}
+			if refused := checkSet(d.own.Set, sets); refused != nil {
+				return verdict{refusals: Refusals{*refused}}, nil
+			}
 		}
 		ask, refusals := newAsk(d, before)
 		return verdict{reason: ReasonUnchanged, refusals: fits(ctx, ledger, ask, refusals)}, nil
@@ -66,6 +76,9 @@ func ScaleValidator(live client.Reader, ledger Ledger, config Config) *admission
 		after := *before
 		before.replicas, after.replicas = int64(was.Spec.Replicas), int64(wanted.Spec.Replicas)
 		ask, refusals := newAsk(after, before)
+		if ask != nil {
+			ask.Field = "spec.replicas"
+		}
 		return verdict{reason: ReasonUnchanged, refusals: fits(ctx, ledger, ask, refusals)}, nil
 	})
 }

@@ -88,11 +88,28 @@ func (w *Watch) Fits(workload quota.Workload, party quota.Party, sets map[string
 			UID: "ask", Namespace: workload.Namespace, Workload: workload, Party: party, Sets: times(sets, count),
 		}})
 	}
+	return w.books.say(verdict, workload, party)
+}
+
+// FitsWhole says what is in the way of count pods of a workload in place of those that
+// it has, as when its pods are to ask for other sets. What these hold is its own.
+// For the rest it is like [Watch.Fits].
+func (w *Watch) FitsWhole(workload quota.Workload, party quota.Party, sets map[string]int64, count int64) []Short {
+	w.books.mu.Lock()
+	defer w.books.mu.Unlock()
+	if w.books.book == nil {
+		return nil
+	}
+	return w.books.say(w.books.book.CheckFloor(quota.Floor{Workload: workload, Party: party, Sets: sets, MinReplicas: count}), workload, party)
+}
+
+// say puts a verdict into words for who asked. The lock is held.
+func (b *books) say(verdict quota.Verdict, workload quota.Workload, party quota.Party) []Short {
 	var out []Short
 	for _, s := range verdict.Shortfalls {
 		out = append(out, Short{
 			Reason: s.Reason(), Quota: s.Quota,
-			Sentence: s.Sentence(w.books.sees(workload.Namespace, party.User), time.Now()),
+			Sentence: s.Sentence(b.sees(workload.Namespace, party.User), time.Now()),
 		})
 	}
 	return out

@@ -47,7 +47,7 @@ var rows = map[string]row{
 	"quota":                {floor: 2, imports: []string{"gpu", "api/v1alpha1"}},
 	"quota/storage":        {floor: 2, imports: []string{"api/v1alpha1"}},
 	"quota/placement":      {floor: 2, imports: []string{"gpu", "gpu/choice", "api/v1alpha1", "partitioner"}},
-	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner", "quota", "quota/storage"}, guarded: []string{"controller-runtime"}},
+	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner", "quota", "quota/queue", "quota/storage"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},
 	"quota/queue":          {floor: 2, imports: []string{"api/v1alpha1", "quota"}},
 	"quota/kube":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/objects", "quota/placement", "quota/storage"}, guarded: []string{"controller-runtime"}},

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,7 +117,7 @@ func (q *queues) gather() {
 	}
 	for _, w := range q.waiters {
 		slices.SortFunc(w.pods, func(a, b *corev1.Pod) int {
-			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), queue.CompareNames(a.Name, b.Name))
 		})
 		w.since = w.pods[0].CreationTimestamp.Time
 		w.Created = w.since

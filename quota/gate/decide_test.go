@@ -31,6 +31,14 @@ func TestPodsOfOneDecisionSeeEachOther(t *testing.T) {
 	}
 }
 
+func TestPodsOfOneWorkloadGoInTheOrderOfTheirNumbers(t *testing.T) {
+	list := pods("train", "vision", "alice", "small", 5, 12)
+	slices.Reverse(list)
+	s := snapshot([]placement.Node{nodeOf("a", 3)}, list)
+	s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "small", 4)}
+	requireOpened(t, decide(t, s), "train-0 train-1 train-2 train-3")
+}
+
 func TestTheHeadHoldsUpItsProjectOnlyUnderFirstAllocating(t *testing.T) {
 	for policy, want := range map[api.QueuePolicy]string{api.FirstAllocating: "other", api.FirstScheduling: "second other"} {
 		s := snapshot([]placement.Node{nodeOf("a", 4)},

@@ -133,7 +133,7 @@ func olderPod(a, b waiter) int {
 	if c := a.Claim.Since.Compare(b.Claim.Since); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(a.Claim.Name, b.Claim.Name), cmp.Compare(a.Claim.UID, b.Claim.UID))
+	return cmp.Or(queue.CompareNames(a.Claim.Name, b.Claim.Name), cmp.Compare(a.Claim.UID, b.Claim.UID))
 }
 
 // settingsOf finds a project's queue.

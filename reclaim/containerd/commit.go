@@ -24,28 +24,21 @@ import (
 // uncompressedLabel is where containerd notes what a compressed layer unpacks to.
 const uncompressedLabel = "containerd.io/uncompressed"
 
-// Committed is an image that a container was saved as.
-type Committed struct {
-	// Digest of its manifest.
-	Digest string
-	// LayerBytes is the size of the one layer over its base, compressed.
-	LayerBytes int64
-}
-
 // Commit saves the file system of a container under an image's full name, and replaces
-// an image of that name. The container is frozen meanwhile, and goes on in any case when
+// an image of that name. It returns the digest of its manifest, and the size of its one
+// layer over the base, compressed. The container is frozen meanwhile, and goes on in any case when
 // Commit returns; after an error nothing of the image is left. Should this process be
 // killed, [Client.Recover] does both.
-func (c *Client) Commit(ctx context.Context, id, image string) (done Committed, err error) {
+func (c *Client) Commit(ctx context.Context, id, image string) (digest string, layerBytes int64, err error) {
 	if _, err := name.NewTag(image, name.StrictValidation); err != nil {
-		return done, because(api.ReasonRuntimeFailed, "commit container %s: image name %q: %w", id, image, err)
+		return "", 0, because(api.ReasonRuntimeFailed, "commit container %s: image name %q: %w", id, image, err)
 	}
 	o, err := c.origin(ctx, id)
 	if err != nil {
-		return done, err
+		return "", 0, err
 	}
 	if err := c.begin(ctx, id, o.snapshotter); err != nil {
-		return done, err
+		return "", 0, err
 	}
 	defer func() {
 		if err = errors.Join(err, c.release(ctx, id, o.snapshotter)); err != nil {
@@ -56,13 +49,14 @@ func (c *Client) Commit(ctx context.Context, id, image string) (done Committed, 
 	// The base must not go while the new image does not refer to it yet.
 	_, err = c.leases.AddResource(ctx, &leases.AddResourceRequest{ID: leaseOf(id), Resource: &leases.Resource{Type: "content", ID: o.manifest}})
 	if err != nil {
-		return done, failed("keep the base", err)
+		return "", 0, failed("keep the base", err)
 	}
 	l, err := c.layer(leased, id, o)
 	if err != nil {
-		return done, err
+		return "", 0, err
 	}
-	return c.record(leased, o, l, image)
+	digest, err = c.record(leased, o, l, image)
+	return digest, l.Size, err
 }
 
 // layer is one that was written.
@@ -130,11 +124,12 @@ func (c *Client) written(ctx context.Context, d *types.Descriptor) (layer, error
 }
 
 // record writes configuration, manifest and name of an image, each referring to what it
-// needs, so that containerd keeps all of it for as long as the name is there.
-func (c *Client) record(ctx context.Context, o *origin, l layer, image string) (Committed, error) {
+// needs, so that containerd keeps all of it for as long as the name is there; it returns
+// the manifest's digest.
+func (c *Client) record(ctx context.Context, o *origin, l layer, image string) (string, error) {
 	config, err := newConfig(o, l, image, time.Now())
 	if err != nil {
-		return Committed{}, failed("make configuration", err)
+		return "", failed("make configuration", err)
 	}
 	// The base's snapshots are kept too: its layers may have been dropped when they
 	// were unpacked.
@@ -144,15 +139,15 @@ func (c *Client) record(ctx context.Context, o *origin, l layer, image string) (
 	}
 	digest, err := c.write(ctx, config, labels)
 	if err != nil {
-		return Committed{}, failed("write configuration", err)
+		return "", failed("write configuration", err)
 	}
 	manifest, labels, err := newManifest(o, l, v1.Descriptor{MediaType: ggcr.OCIConfigJSON, Digest: digest, Size: int64(len(config))})
 	if err != nil {
-		return Committed{}, failed("make manifest", err)
+		return "", failed("make manifest", err)
 	}
 	digest, err = c.write(ctx, manifest, labels)
 	if err != nil {
-		return Committed{}, failed("write manifest", err)
+		return "", failed("write manifest", err)
 	}
 	err = c.name(ctx, &images.Image{
 		Name: image,
@@ -161,7 +156,7 @@ func (c *Client) record(ctx context.Context, o *origin, l layer, image string) (
 		Target: &types.Descriptor{MediaType: string(ggcr.OCIManifestSchema1), Digest: digest.String(), Size: int64(len(manifest))},
 	})
 	if err != nil {
-		return Committed{}, failed("name image "+image, err)
+		return "", failed("name image "+image, err)
 	}
-	return Committed{Digest: digest.String(), LayerBytes: l.Size}, nil
+	return digest.String(), nil
 }

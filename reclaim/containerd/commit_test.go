@@ -29,9 +29,15 @@ func imageFor(t *testing.T, snapshot string) string {
 	return prefix + "lab/" + strings.ToLower(strings.ReplaceAll(t.Name(), "_", "-")) + ":" + snapshot
 }
 
-func (p *pod) commit(image string) Committed {
+// committed is what Commit returned.
+type committed struct {
+	digest string
+	bytes  int64
+}
+
+func (p *pod) commit(image string) committed {
 	p.t.Helper()
-	done, err := p.c.Commit(p.t.Context(), p.id, image)
+	digest, bytes, err := p.c.Commit(p.t.Context(), p.id, image)
 	if err != nil {
 		p.t.Fatalf("commit: %v", err)
 	}
@@ -41,7 +47,7 @@ func (p *pod) commit(image string) Committed {
 			p.t.Fatalf("the kubelet is not told of image %s", image)
 		}
 	}
-	return done
+	return committed{digest, bytes}
 }
 
 func manifestOf(t *testing.T, c *Client, digest string) (v1.Manifest, v1.ConfigFile) {
@@ -88,16 +94,16 @@ func TestASavedContainerComesBackAsItWasAndStaysOneLayer(t *testing.T) {
 	if diff := cmp.Diff(want, third.sh(look)); diff != "" {
 		t.Errorf("what came back the second time (-saved +got):\n%s", diff)
 	}
-	for _, done := range []Committed{one, two} {
-		manifest, config := manifestOf(t, c, done.Digest)
+	for _, done := range []committed{one, two} {
+		manifest, config := manifestOf(t, c, done.digest)
 		if n := len(manifest.Layers); n != 2 || len(config.RootFS.DiffIDs) != 2 || config.Config.Labels[BaseLayersLabel] != "1" {
 			t.Errorf("%d layers, %d in the configuration, label %q; want one over a base of one", n, len(config.RootFS.DiffIDs), config.Config.Labels[BaseLayersLabel])
 		}
-		if size := manifest.Layers[1].Size; size != done.LayerBytes || size == 0 {
-			t.Errorf("the layer has %d bytes, reported are %d", size, done.LayerBytes)
+		if size := manifest.Layers[1].Size; size != done.bytes || size == 0 {
+			t.Errorf("the layer has %d bytes, reported are %d", size, done.bytes)
 		}
 	}
-	if one.Digest == two.Digest {
+	if one.digest == two.digest {
 		t.Error("two saves are one image")
 	}
 }
@@ -136,7 +142,7 @@ func TestASavedImageStartsWhenTheBaseImageAndItsLayerAreGone(t *testing.T) {
 	p.sh("echo x >/x")
 	image := imageFor(t, "one")
 	done := p.commit(image)
-	manifest, _ := manifestOf(t, c, done.Digest)
+	manifest, _ := manifestOf(t, c, done.digest)
 	dropLayer(t, c, manifest.Layers[0].Digest.String())
 	if got := run(t, d, c, image).sh("cat /x"); got != "x" {
 		t.Errorf("/x holds %q", got)
@@ -193,7 +199,7 @@ func TestASaveThatIsCancelledLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := c.Commit(ctx, p.id, imageFor(t, "one"))
+		_, _, err := c.Commit(ctx, p.id, imageFor(t, "one"))
 		done <- err
 	}()
 	p.frozen()
@@ -215,7 +221,7 @@ func TestASaveThatIsCancelledLeavesNothing(t *testing.T) {
 func commitAsAnotherProcess(socket string) int {
 	c, err := New(socket)
 	if err == nil {
-		_, err = c.Commit(context.Background(), os.Getenv("AIPUB_TEST_CONTAINER"), os.Getenv("AIPUB_TEST_IMAGE"))
+		_, _, err = c.Commit(context.Background(), os.Getenv("AIPUB_TEST_CONTAINER"), os.Getenv("AIPUB_TEST_IMAGE"))
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1
@@ -265,7 +271,7 @@ func TestAFullDiskIsNamedAndLeavesNothing(t *testing.T) {
 	c := d.client(t)
 	p := run(t, d, c, busybox)
 	p.sh("head -c 25000000 /dev/urandom >/big")
-	_, err = c.Commit(t.Context(), p.id, imageFor(t, "one"))
+	_, _, err = c.Commit(t.Context(), p.id, imageFor(t, "one"))
 	wantReason(t, err, api.ReasonDiskFull)
 	p.nothingLeft()
 	p.sh("rm /big; echo small >/small")
@@ -276,23 +282,25 @@ func TestOnlyTheContainerThatRunsIsFound(t *testing.T) {
 	d, c := running(t)
 	p := run(t, d, c, busybox)
 	old := p.id
-	if got, err := c.Find(t.Context(), p.uid, "main"); err != nil || got != old {
+	if got, err := c.Find(t.Context(), "lab", p.uid, "main"); err != nil || got != old {
 		t.Errorf("Find: %s, %v; want %s", got, err, old)
 	}
 	if _, err := d.runtime.StopContainer(t.Context(), &cri.StopContainerRequest{ContainerId: old, Timeout: 1}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.Find(t.Context(), p.uid, "main")
+	_, err := c.Find(t.Context(), "lab", p.uid, "main")
 	wantReason(t, err, api.ReasonContainerGone)
-	_, err = c.Commit(t.Context(), old, imageFor(t, "one"))
+	_, _, err = c.Commit(t.Context(), old, imageFor(t, "one"))
 	wantReason(t, err, api.ReasonContainerGone)
 	p.startContainer(busybox, 1)
-	if got, err := c.Find(t.Context(), p.uid, "main"); err != nil || got != p.id {
+	if got, err := c.Find(t.Context(), "lab", p.uid, "main"); err != nil || got != p.id {
 		t.Errorf("Find after a restart: %s, %v; want %s, not %s", got, err, p.id, old)
 	}
-	_, err = c.Find(t.Context(), p.uid, "other")
+	_, err = c.Find(t.Context(), "lab", p.uid, "other")
 	wantReason(t, err, api.ReasonContainerGone)
-	_, err = c.Commit(t.Context(), "no-such", imageFor(t, "one"))
+	_, err = c.Find(t.Context(), "elsewhere", p.uid, "main")
+	wantReason(t, err, api.ReasonContainerGone)
+	_, _, err = c.Commit(t.Context(), "no-such", imageFor(t, "one"))
 	wantReason(t, err, api.ReasonContainerGone)
 }
 

@@ -26,11 +26,12 @@ const maxOutputBytes = 4 << 10
 const execSlack = 10 * time.Second
 
 // Find returns the id of the container of a pod that runs now: not one that ran before
-// it was restarted. The error's reason is ContainerGone when there is none.
-func (c *Client) Find(ctx context.Context, podUID, container string) (string, error) {
+// it was restarted. The error's reason is ContainerGone when there is none. The pod must
+// be in the namespace, so that who may ask for saves there reaches no others.
+func (c *Client) Find(ctx context.Context, podNamespace, podUID, container string) (string, error) {
 	list, err := c.containers.List(ctx, &containers.ListContainersRequest{Filters: []string{fmt.Sprintf(
-		`labels."io.kubernetes.pod.uid"==%s,labels."io.kubernetes.container.name"==%s,labels."io.cri-containerd.kind"==container`,
-		strconv.Quote(podUID), strconv.Quote(container))}})
+		`labels."io.kubernetes.pod.namespace"==%s,labels."io.kubernetes.pod.uid"==%s,labels."io.kubernetes.container.name"==%s,labels."io.cri-containerd.kind"==container`,
+		strconv.Quote(podNamespace), strconv.Quote(podUID), strconv.Quote(container))}})
 	if err != nil {
 		return "", failed("list containers", err)
 	}
@@ -45,7 +46,7 @@ func (c *Client) Find(ctx context.Context, podUID, container string) (string, er
 		}
 	}
 	if newest == nil {
-		return "", because(api.ReasonContainerGone, "find container %s of pod %s: it does not run on this node", container, podUID)
+		return "", because(api.ReasonContainerGone, "find container %s of pod %s in namespace %s: it does not run on this node", container, podUID, podNamespace)
 	}
 	return newest.ID, nil
 }

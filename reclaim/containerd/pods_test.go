@@ -64,7 +64,7 @@ func (p *pod) startContainer(image string, attempt uint32) {
 			Metadata: &cri.ContainerMetadata{Name: "main", Attempt: attempt},
 			Image:    &cri.ImageSpec{Image: image},
 			Command:  []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"},
-			Labels:   map[string]string{"io.kubernetes.pod.uid": p.uid, "io.kubernetes.container.name": "main"},
+			Labels:   map[string]string{"io.kubernetes.pod.namespace": "lab", "io.kubernetes.pod.uid": p.uid, "io.kubernetes.container.name": "main"},
 			Linux: &cri.LinuxContainerConfig{SecurityContext: &cri.LinuxContainerSecurityContext{NamespaceOptions: &cri.NamespaceOption{
 				Network: cri.NamespaceMode_NODE, Pid: cri.NamespaceMode_CONTAINER, Ipc: cri.NamespaceMode_POD,
 			}}},

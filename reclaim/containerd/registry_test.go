@@ -108,7 +108,7 @@ func TestAnImageIsPushedWithoutWhatIsThereAndComesBackByDigest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(h.host+"/saved/lab/main@"+done.Digest, ref); diff != "" {
+		if diff := cmp.Diff(h.host+"/saved/lab/main@"+done.digest, ref); diff != "" {
 			t.Errorf("reference (-want +got):\n%s", diff)
 		}
 		if sent := h.sent(); sent != want {
@@ -191,7 +191,7 @@ func TestALayerThatContainerdDroppedIsNamedUnlessTheRegistryHasIt(t *testing.T) 
 	p := run(t, d, c, busybox)
 	p.sh("echo x >/x")
 	image := imageFor(t, "one")
-	manifest, _ := manifestOf(t, c, p.commit(image).Digest)
+	manifest, _ := manifestOf(t, c, p.commit(image).digest)
 	h := newHub(t)
 	full := h.registry(t, c, "")
 	if _, err := full.Push(t.Context(), image, "lab/other:one"); err != nil {

@@ -36,8 +36,9 @@ type Subject struct {
 
 // Decision is what to do about a workload now.
 type Decision struct {
-	// Occupancy is what to keep, before anything else is done, and Changed whether it
-	// differs from what was kept.
+	// Occupancy is what to keep, and Changed whether it differs from what was kept. Keep
+	// it after its user was told, so that a kill in between tells twice rather than
+	// never, and before it is paused.
 	Occupancy api.Occupancy
 	Changed   bool
 	// Deadline is when it will be paused; nil where nothing says so.

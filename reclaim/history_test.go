@@ -24,9 +24,9 @@ type history struct {
 	real time.Time
 	skew time.Duration
 
-	policy  api.ReclaimPolicy
-	rules   Rules
-	subject Subject
+	policies []api.ReclaimPolicy
+	rules    Rules
+	subject  Subject
 
 	held      time.Duration // as it truly was
 	heldFrom  time.Time     // real; zero while none is held
@@ -64,21 +64,39 @@ func (h *history) fail(format string, args ...any) {
 
 func choose[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-func (h *history) newPolicy() {
+// newPolicies makes one or two, so that a limit and an idle rule may be kept on
+// different terms.
+func (h *history) newPolicies() {
+	h.policies = nil
+	for n := range 1 + h.random.IntN(2) {
+		h.policies = append(h.policies, h.newPolicy(fmt.Sprintf("p%d", n)))
+	}
+	h.rules = rulesOf(h.policies...)
+	h.upset = h.real
+}
+
+func (h *history) newPolicy(name string) api.ReclaimPolicy {
 	r := h.random
-	h.policy = policy("p",
+	p := policy(name,
 		hours(choose[int32](r, 0, 1, 1, 2, 3, 99_999)), grace(choose[int32](r, 0, 1, 10, 10, 45)),
 		choose(r, warns(), warns(10*time.Minute), warns(time.Hour, 10*time.Minute), warns(24*time.Hour, time.Hour, 10*time.Minute)))
 	if r.IntN(2) == 0 {
-		idle(choose[int32](r, 5, 30, 60, 90), api.IdleGPU)(&h.policy.Spec)
+		idle(choose[int32](r, 5, 30, 60, 90), api.IdleGPU)(&p.Spec)
 	}
 	for range r.IntN(3) {
 		hushed(choose(r, "22:00", "13:00", "00:00"), choose(r, "06:00", "14:00", "00:30"), choose(r, "", "Asia/Seoul"),
-			choose(r, nil, []api.Weekday{"Wed", "Fri"})...)(&h.policy.Spec)
+			choose(r, nil, []api.Weekday{"Wed", "Fri"})...)(&p.Spec)
 	}
-	h.rules = rulesOf(h.policy)
-	h.upset = h.real
-	h.say("policy %d h, idle %v, grace %v, warn %v, quiet %v", h.policy.Spec.MaxOccupancyHours, h.rules.Idle.After, *h.policy.Spec.GraceMinutes, h.policy.Spec.WarnBefore, h.policy.Spec.QuietHours)
+	h.say("policy %s: %d h, idle %+v, grace %v, warn %v, quiet %v", name, p.Spec.MaxOccupancyHours, p.Spec.Idle, *p.Spec.GraceMinutes, p.Spec.WarnBefore, p.Spec.QuietHours)
+	return p
+}
+
+// terms are those that a reason is kept on.
+func (h *history) terms(reason string) Terms {
+	if reason == api.ReasonIdle {
+		return h.rules.IdleTerms
+	}
+	return h.rules.LimitTerms
 }
 
 // watch is what the node reports, to the minute.
@@ -98,13 +116,19 @@ func (h *history) watch() []Watch {
 	return []Watch{w}
 }
 
-// quiet says whether nothing may be paused now.
-func (h *history) quiet() bool {
-	end, err := Quiet(h.policy.Spec.QuietHours, h.now())
-	if err != nil {
-		h.fail("%v", err)
+// quiet says whether a policy pauses nothing now.
+func (h *history) quiet(name string) bool {
+	for _, p := range h.policies {
+		if p.Name != name {
+			continue
+		}
+		end, err := Quiet(p.Spec.QuietHours, h.now())
+		if err != nil {
+			h.fail("%v", err)
+		}
+		return end.After(h.now())
 	}
-	return end.After(h.now())
+	return false
 }
 
 func (h *history) trulyHeld() time.Duration {
@@ -180,7 +204,7 @@ func (h *history) checkPause(d Decision) {
 	switch {
 	case len(h.subject.Pods) == 0:
 		h.fail("paused what holds nothing")
-	case h.quiet():
+	case h.quiet(d.Pause.By):
 		h.fail("paused in quiet hours")
 	case d.Pause.Reason == api.ReasonOccupancyLimit:
 		if limit := h.rules.Limit + time.Duration(h.subject.Extend)*time.Second; h.rules.Limit == 0 || h.trulyHeld() < limit {
@@ -196,11 +220,11 @@ func (h *history) checkPause(d Decision) {
 		}
 	}
 	for _, p := range h.told {
-		if !p.at.Add(h.rules.LimitTerms.Grace).After(h.real) && !p.expires.After(h.real) {
+		if !p.at.Add(h.terms(d.Pause.Reason).Grace).After(h.real) && !p.expires.After(h.real) {
 			return
 		}
 	}
-	if h.rules.LimitTerms.Grace+h.rules.IdleTerms.Grace > 0 || len(h.told) == 0 {
+	if h.terms(d.Pause.Reason).Grace > 0 || len(h.told) == 0 {
 		h.fail("it was not warned for long enough before: %v", h.told)
 	}
 }
@@ -208,7 +232,7 @@ func (h *history) checkPause(d Decision) {
 // checkNotLate fails where a limit was reached and nothing excuses that it is not
 // paused.
 func (h *history) checkNotLate(d Decision) {
-	if h.heldFrom.IsZero() || h.quiet() {
+	if h.heldFrom.IsZero() || h.quiet(h.rules.LimitTerms.Policy) || h.quiet(h.rules.IdleTerms.Policy) {
 		return
 	}
 	excuse := later(h.upset, h.started.Add(-h.skew)).Add(h.rules.LimitTerms.Grace + h.rules.IdleTerms.Grace + 2*time.Second)
@@ -218,6 +242,9 @@ func (h *history) checkNotLate(d Decision) {
 	counted := Held(h.subject.Occupancy, h.now())
 	if h.rules.Limit > 0 && counted > h.rules.Limit+time.Duration(h.subject.Extend)*time.Second {
 		h.fail("held for %v, and not paused: %+v", counted, d)
+	}
+	if d.Deadline != nil && d.Deadline.Reason == api.ReasonOccupancyLimit {
+		return // which comes sooner than the grace of the idle rule would end
 	}
 	known := later(later(h.lastWork, h.watchFrom), h.heldFrom).Add(time.Minute)
 	if h.rules.Idle.After > 0 && !h.unseen && h.blindFrom.IsZero() && h.subject.Extend == 0 && h.real.Sub(known) > h.rules.Idle.After+2*time.Second {
@@ -268,7 +295,7 @@ func (h *history) event() {
 	h.pass(time.Duration(1 + r.Int64N(choose(r, int64(2*time.Minute), int64(20*time.Minute), int64(3*time.Hour)))).Truncate(time.Millisecond))
 	switch r.IntN(12) {
 	case 0:
-		h.newPolicy()
+		h.newPolicies()
 	case 1:
 		h.say("pods gone")
 		h.dropPods()
@@ -352,7 +379,7 @@ func TestNoHistoryPausesEarlyLateOrWithoutWarning(t *testing.T) {
 		h := &history{t: t, random: rand.New(rand.NewPCG(5, uint64(seed))), real: noon, subject: lab()}
 		h.subject.Pods, h.watchFrom = nil, noon
 		h.say("seed %d", seed)
-		h.newPolicy()
+		h.newPolicies()
 		h.addPod()
 		h.look()
 		for range events {

@@ -54,9 +54,11 @@ var rows = map[string]row{
 	"quota/objects":        {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/gate", "quota/placement"}},
 	"quota/gate":           {floor: 2, imports: []string{"api/v1alpha1", "quota", "quota/queue", "quota/placement"}},
 
-	"reclaim":           {floor: 3, imports: []string{"api/v1alpha1"}},
-	"reclaim/workspace": {floor: 3, imports: []string{"api/v1alpha1", "reclaim"}, guarded: []string{"controller-runtime"}},
-	"reclaim/kube":      {floor: 3, imports: []string{"api/v1alpha1", "reclaim", "reclaim/workspace"}, guarded: []string{"controller-runtime"}},
+	"reclaim":            {floor: 3, imports: []string{"api/v1alpha1"}},
+	"reclaim/workspace":  {floor: 3, imports: []string{"api/v1alpha1", "reclaim"}, guarded: []string{"controller-runtime"}},
+	"reclaim/kube":       {floor: 3, imports: []string{"api/v1alpha1", "reclaim", "reclaim/workspace"}, guarded: []string{"controller-runtime"}},
+	"reclaim/save":       {floor: 3, imports: []string{"api/v1alpha1"}, guarded: []string{"controller-runtime"}},
+	"reclaim/containerd": {floor: 3, imports: []string{"api/v1alpha1"}, guarded: []string{"containerd", "grpc", "registry"}},
 
 	"cmd/aipub-cdi-hook":   {floor: 9, imports: []string{"*"}},
 	"cmd/aipub-node":       {floor: 9, imports: []string{"*"}, guarded: []string{"controller-runtime", "prometheus"}},
@@ -69,6 +71,8 @@ var guards = map[string][]string{
 	"go-nvml":            {"github.com/NVIDIA/"},
 	"grpc":               {"google.golang.org/grpc"},
 	"kubelet":            {"k8s.io/kubelet/pkg/apis"},
+	"containerd":         {"github.com/containerd/", "k8s.io/cri-api"},
+	"registry":           {"github.com/google/go-containerregistry"},
 	"controller-runtime": {"sigs.k8s.io/controller-runtime", "k8s.io/client-go"},
 	"sql":                {"database/sql", "modernc.org/sqlite", "github.com/jackc/pgx"},
 	"prometheus":         {"github.com/prometheus/client_golang"},

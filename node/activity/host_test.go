@@ -214,7 +214,7 @@ func TestAHostileRootIsNotBelieved(t *testing.T) {
 }
 
 func TestAContainerThatHangsCostsOnlyItself(t *testing.T) {
-	p := patient{limit: 50 * time.Millisecond, most: 3}
+	p := patient{limit: 400 * time.Millisecond, most: 3}
 	release := make(chan struct{})
 	hang := func() (Terminals, error) { <-release; return Terminals{}, nil }
 	fine := func() (Terminals, error) { return Terminals{"0": {}}, nil }

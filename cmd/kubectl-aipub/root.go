@@ -67,8 +67,9 @@ func newRoot(a *app) *cobra.Command {
 		Long: `See and plan how GPU nodes are divided into sets of CPU, memory and GPU, how shares
 of GPUs are used, who holds what, and who waits for it.
 
-Every command only reads, but queue move and queue promote, which change the order
-of what waits; a policy takes effect with kubectl apply.`,
+Every command only reads, but those that say so: queue move and queue promote change
+the order of what waits, and workspace create, pause, resume and extend Workspaces. A
+policy takes effect with kubectl apply.`,
 		Example: `  # What is on the GPU nodes, and what is free
   kubectl aipub nodes
   kubectl aipub sets
@@ -79,6 +80,9 @@ of what waits; a policy takes effect with kubectl apply.`,
   # Who waits, and why a pod does
   kubectl aipub queue
   kubectl aipub why train-7-x2x9k -n vision
+
+  # Who holds a set to work in, until when, and whether anybody uses it
+  kubectl aipub workspace list -A
 
   # What a policy would do, before it is applied
   kubectl aipub plan -f policy.yaml`,
@@ -106,7 +110,7 @@ of what waits; a policy takes effect with kubectl apply.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNodes(a), newSets(a), newTop(a), newQuota(a), newQueue(a), newWhy(a), newPlan(a), newVersion(a), newCompletion(a))
+	root.AddCommand(newNodes(a), newSets(a), newTop(a), newQuota(a), newQueue(a), newWorkspace(a), newWhy(a), newPlan(a), newVersion(a), newCompletion(a))
 	return root
 }
 

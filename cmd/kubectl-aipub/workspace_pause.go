@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/reclaim"
+)
+
+func newWorkspacePause(a *app) *cobra.Command {
+	wait, dryRun := false, dryRunNone
+	cmd := &cobra.Command{
+		Use:   "pause NAME...",
+		Short: "Give back the set and keep the work",
+		Long: `Give back the set of a Workspace and keep the work: its volumes, and with save:
+Commit the container's own file system as well. If that cannot be saved, it stays up
+and holds its set, and saving is tried again.
+
+` + boundHelp,
+		Example: `  kubectl aipub workspace pause kim --wait
+  kubectl aipub workspace pause deployment/editor notebook/kim -n lab`,
+		ValidArgsFunction: a.completeBound,
+		Args:              names,
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "Wait until its set is free, and show how it gets there.")
+	dryRunFlag(cmd, &dryRun, dryRunServer)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkDryRun(dryRun, dryRunServer); err != nil {
+			return err
+		}
+		return a.each(cmd.Context(), args, func(ctx context.Context, c *cluster, b *bound) error {
+			return a.pause(ctx, c, b, wait, dryRun)
+		})
+	}
+	return cmd
+}
+
+func (a *app) pause(ctx context.Context, c *cluster, b *bound, wait bool, dryRun string) error {
+	asked := b.workspace != nil && b.workspace.Spec.Paused || b.workspace == nil && b.object.GetAnnotations()[api.PauseAnnotation] == "true"
+	switch {
+	case b.isPaused() && b.object.GetAnnotations()[api.PauseAnnotation] != "false":
+		return a.say("%s is paused already%s", b.ref, b.pausedWords())
+	case b.Phase == phaseStopped:
+		return a.say("%s holds nothing: somebody has stopped it", b.ref)
+	case asked:
+		if err := a.say("%s is being paused already", b.ref); err != nil {
+			return err
+		}
+	default:
+		next, err := a.patch(ctx, c, b, b.pausePatch(true), dryRun)
+		if err != nil {
+			return refused(b.ref, "patch", "paused", err)
+		}
+		if err := a.say("%s is being paused%s%s", b.ref, b.pauseKeeps(), dryRunWords(dryRun)); err != nil {
+			return err
+		}
+		b = next
+	}
+	if !wait || dryRun != dryRunNone {
+		return nil
+	}
+	return a.follow(ctx, c, b, hasPaused)
+}
+
+// pausePatch asks for a pause, or for a resume.
+func (b *bound) pausePatch(pause bool) map[string]any {
+	if b.workspace != nil {
+		return map[string]any{"spec": map[string]any{"paused": pause}}
+	}
+	return annotated(map[string]any{api.PauseAnnotation: fmt.Sprint(pause)})
+}
+
+// pausedWords say since when it is paused, and why.
+func (b *bound) pausedWords() string {
+	if b.Pause == nil {
+		return ""
+	}
+	return fmt.Sprintf(", since %s: %s", timeWords(b.Pause.At), byWords(b.Pause.Reason, b.Pause.By))
+}
+
+// pauseKeeps says what a pause keeps; more where a ReclaimPolicy says so.
+func (b *bound) pauseKeeps() string {
+	if b.workspace == nil {
+		return "; its volumes are kept"
+	}
+	words := keepsWords(b.workspace, reclaim.Rules{})
+	if words == keepsNothing {
+		return "; it has no volume and save is not Commit, so what it has written is kept only if a ReclaimPolicy says so"
+	}
+	return "; kept: " + words
+}
+
+const keepsNothing = "nothing: it has no volume"
+
+// keepsWords are what a pause keeps.
+func keepsWords(w *api.Workspace, rules reclaim.Rules) string {
+	commit := "its file system"
+	if w.Spec.Save != api.SaveCommit {
+		commit += " (" + rules.SavePolicy + ")"
+	}
+	volumes := w.Spec.Home != nil || len(w.Spec.Volumes) > 0
+	switch saved := w.Spec.Save == api.SaveCommit || rules.Save == api.SaveCommit; {
+	case saved && volumes:
+		return "its volumes, " + commit
+	case saved:
+		return commit
+	case volumes:
+		return "its volumes"
+	}
+	return keepsNothing
+}

@@ -58,11 +58,15 @@ const (
 
 // ReclaimWarning is a warning that was sent.
 type ReclaimWarning struct {
-	// at is when, and expiresAt of what deadline it spoke.
+	// at is when, and expiresAt the deadline for which it holds.
 	At        metav1.Time `json:"at"`
 	ExpiresAt metav1.Time `json:"expiresAt"`
-	// beforeSeconds is which of the policy's warnings it was.
+	// beforeSeconds is which of the policy's warnings it was; for one of an earlier
+	// deadline, how long it came before this one.
 	BeforeSeconds int64 `json:"beforeSeconds"`
+	// reason is that of the deadline.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 }
 
 // Extension is time that somebody added.

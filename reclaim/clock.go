@@ -75,16 +75,13 @@ func stop(o *api.Occupancy, until time.Time) {
 	kept := api.Occupancy{HeldSeconds: o.HeldSeconds, Extensions: o.Extensions}
 	if o.Reason == api.ReasonOccupancyLimit {
 		kept.Reason, kept.Policy = o.Reason, o.Policy
-		if told(*o) {
-			kept.Warnings = o.Warnings
+	}
+	for _, w := range o.Warnings {
+		if w.Reason == api.ReasonOccupancyLimit {
+			kept.Warnings = append(kept.Warnings, w)
 		}
 	}
 	*o = kept
-}
-
-// told reports whether a warning has named the deadline.
-func told(o api.Occupancy) bool {
-	return o.ExpiresAt != nil && slices.ContainsFunc(o.Warnings, func(w api.ReclaimWarning) bool { return w.ExpiresAt.Equal(o.ExpiresAt) })
 }
 
 // mostSeconds is more than all that a policy can allow, and far from any overflow.

@@ -234,7 +234,10 @@ func TestAnExtensionMovesTheDeadline(t *testing.T) {
 	l := newLife(t, policy("p", hours(2), extendable(8)))
 	l.warned(hour, 2*hour)
 	l.subject.Extend, l.subject.ExtendedBy = 4*3600, "alice"
-	d := l.warned(hour+30*minute, 6*hour)
+	d := l.at(hour + 30*minute)
+	if d.Warn != nil || !d.Deadline.At.Equal(noon.Add(6*hour)) {
+		t.Errorf("%+v %+v", d.Warn, d.Deadline)
+	}
 	if d.Extended != 4*hour || len(d.Occupancy.Extensions) != 1 || d.Occupancy.Extensions[0].By != "alice" {
 		t.Errorf("%v %+v", d.Extended, d.Occupancy.Extensions)
 	}

@@ -22,9 +22,9 @@
 //
 // There is at least the policy's grace between a warning and the pause that it speaks
 // of. A warning holds for the time that it named and any later one, so neither a
-// deleted pod nor a small extension renews the grace; but no pause comes before the
-// time that was promised last, unless it is announced anew. What fell due while no
-// controller was there is announced anew as well. And nothing is paused in quiet hours.
+// deleted pod nor a small extension nor an hour of work between two rules renews the
+// grace. A deadline that comes nearer is announced anew, and so is what fell due while
+// no controller was there. And nothing is paused in quiet hours.
 //
 // # Unknown is not idle
 //

@@ -370,7 +370,7 @@ func (h *history) step() {
 }
 
 func TestNoHistoryPausesEarlyLateOrWithoutWarning(t *testing.T) {
-	runs, events := 1500, 120
+	runs, events := 600, 120
 	if testing.Short() {
 		runs = 200
 	}

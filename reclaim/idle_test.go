@@ -80,7 +80,7 @@ func TestWarningsOfAnEarlierIdlenessDoNotHold(t *testing.T) {
 	l.warned(14*minute, 24*minute)
 }
 
-func TestIdlenessDoesNotUseUpTheGraceOfTheLimit(t *testing.T) {
+func TestIdlenessLeavesTheWarningsOfTheLimit(t *testing.T) {
 	l := newLife(t, policy("p", idle(55, api.IdleGPU), hours(1)))
 	l.warned(0, hour) // of the limit
 	l.sees(45*minute, 0)
@@ -88,10 +88,27 @@ func TestIdlenessDoesNotUseUpTheGraceOfTheLimit(t *testing.T) {
 		t.Fatalf("%+v", d.Warn)
 	}
 	l.sees(54*minute, 54*minute)
-	if d := l.warned(54*minute, 64*minute); d.Warn.Reason != limit || d.Cleared == nil {
+	if d := l.warned(54*minute, hour); d.Warn.Reason != limit || d.Cleared == nil {
 		t.Fatalf("%+v", d)
 	}
-	l.paused(64*minute, limit, "p")
+	l.paused(hour, limit, "p")
+}
+
+func TestWorkBetweenSpellsOfIdlenessDoesNotRenewTheGraceOfTheLimit(t *testing.T) {
+	l := newLife(t, policy("idle", idle(30, api.IdleGPU), grace(1), warns()), policy("limit", hours(1), grace(45), warns()))
+	used := time.Duration(0)
+	for m := time.Duration(0); m < 200; m++ {
+		if d := l.at(m * minute); d.Pause != nil {
+			if d.Pause.Reason != limit || m > 61 {
+				t.Errorf("paused after %d min for %s", m, d.Pause.Reason)
+			}
+			return
+		} else if d.Deadline != nil && d.Deadline.Reason == api.ReasonIdle {
+			used = m * minute
+		}
+		l.sees((m+1)*minute, used)
+	}
+	t.Error("it was never paused")
 }
 
 func TestAnExtensionKeepsItFromBeingIdle(t *testing.T) {

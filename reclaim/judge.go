@@ -16,7 +16,8 @@ func (d *Decision) judge(o *api.Occupancy, s Subject, r Rules, now, startedAt ti
 	signal := Observe(r.Idle, s.Watches, o.Since.Time, now)
 	dues := r.dues(*o, signal, now)
 	d.clear(o, s, r, dues, signal)
-	if next, ok := first(dues, *o, now, startedAt); ok {
+	o.Warnings = standing(o.Warnings, dues)
+	if next, ok := first(dues, o, now, startedAt); ok {
 		d.bind(o, s, r, next, now)
 	} else {
 		free(o, r, signal)
@@ -27,11 +28,13 @@ func (d *Decision) judge(o *api.Occupancy, s Subject, r Rules, now, startedAt ti
 	}
 }
 
-// first is the deadline that comes first.
-func first(ds []due, o api.Occupancy, now, startedAt time.Time) (settled, bool) {
+// first is the deadline that comes first. The warnings of each hold for it from now on.
+func first(ds []due, o *api.Occupancy, now, startedAt time.Time) (settled, bool) {
 	var best settled
 	for i, d := range ds {
-		if s := d.settle(o, now, startedAt); i == 0 || s.At.Before(best.At) {
+		s := d.settle(*o, now, startedAt)
+		s.hold(o.Warnings)
+		if i == 0 || s.At.Before(best.At) {
 			best = s
 		}
 	}
@@ -41,11 +44,10 @@ func first(ds []due, o api.Occupancy, now, startedAt time.Time) (settled, bool) 
 // bind shows a deadline, warns of it, and pauses when it has come.
 func (d *Decision) bind(o *api.Occupancy, s Subject, r Rules, next settled, now time.Time) {
 	d.Deadline = &next.Deadline
-	if o.Reason != next.Reason {
-		o.Warnings = nil
-	}
-	o.Warnings = slices.DeleteFunc(o.Warnings, func(w api.ReclaimWarning) bool { return w.At.Time.Before(next.since) })
 	o.Reason, o.Policy, o.ExpiresAt = next.Reason, next.Policy, at(next.At)
+	if next.unannounced {
+		o.Warnings = next.void(o.Warnings)
+	}
 	if w, ok := next.warning(*o, now); ok {
 		o.Warnings = remember(o.Warnings, w)
 		d.Warn = &Notice{Deadline: next.Deadline, Text: s.warning(next, r, *o, now), Notify: next.Notify}

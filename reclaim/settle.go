@@ -49,13 +49,9 @@ func (d due) settle(o api.Occupancy, now, startedAt time.Time) settled {
 }
 
 // announced is the earliest time for which the warnings that were sent hold: a warning
-// holds for the time that it named and for any later one, after the grace, and never
-// for one before the deadline that the object shows. Warnings of before the controller
-// started do not hold for what it then found overdue.
+// holds for the time that it named and for any later one, after the grace. Warnings of
+// before the controller started do not hold for what it then found overdue.
 func (d due) announced(o api.Occupancy, startedAt time.Time) (time.Time, bool) {
-	if o.Reason != d.reason {
-		return time.Time{}, false
-	}
 	best, found := d.promised(o, d.since)
 	if found && best.Before(startedAt) {
 		best, found = d.promised(o, later(d.since, startedAt))
@@ -66,14 +62,11 @@ func (d due) announced(o api.Occupancy, startedAt time.Time) (time.Time, bool) {
 // promised is what the warnings since a time hold for.
 func (d due) promised(o api.Occupancy, since time.Time) (best time.Time, found bool) {
 	for _, w := range o.Warnings {
-		if w.At.Time.Before(since) {
+		if w.Reason != d.reason || w.At.Time.Before(since) {
 			continue
 		}
-		t := later(later(d.at, w.ExpiresAt.Time), w.At.Add(d.Grace))
-		if o.ExpiresAt != nil {
-			t = later(t, o.ExpiresAt.Time)
-		}
-		if t = d.quiet.end(t); !found || t.Before(best) {
+		t := d.quiet.end(later(later(d.at, w.ExpiresAt.Time), w.At.Add(d.Grace)))
+		if !found || t.Before(best) {
 			best, found = t, true
 		}
 	}

@@ -125,7 +125,6 @@ func (c *cluster) clientFor(gv schema.GroupVersion) (*rest.RESTClient, error) {
 	config.GroupVersion = &gv
 	config.NegotiatedSerializer = c.codecs.WithoutConversion()
 	if gv.Group != api.GroupVersion.Group { // our own kinds, as all of CRDs, have no protobuf
-		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
 	config.APIPath = "/apis"

@@ -13,7 +13,9 @@
 //
 // The container is frozen while its file system is read, so that the image is one
 // moment of it. What was begun is under a lease that names the container; [Client.Recover]
-// thaws it and drops what is half done when the process that began it is gone.
+// thaws it and drops what is half done when the process that began it is gone. A frozen
+// container answers no probe: with a liveness probe that gives up sooner than the layer is
+// written, the kubelet restarts it and what was to be saved is lost.
 //
 // A container in a user namespace cannot be saved: its files would come back with other
 // owners.

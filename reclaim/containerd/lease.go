@@ -86,8 +86,11 @@ func (c *Client) Recover(ctx context.Context) error {
 	return all
 }
 
-// freeze stops all processes of a container where they are.
+// freeze stops all processes of a container where they are. It is not cut short, so that
+// whether the container is frozen is known afterwards.
 func (c *Client) freeze(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
 	if _, err := c.tasks.Pause(ctx, &tasks.PauseTaskRequest{ContainerID: id}); err != nil {
 		if alive, look := c.alive(ctx, id); look == nil && !alive {
 			return because(api.ReasonContainerGone, "freeze container %s: it ended", id)

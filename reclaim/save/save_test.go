@@ -33,6 +33,7 @@ type node struct {
 
 	exit    int
 	output  string
+	hang    bool // a commit ends only when it is given up
 	bytes   int64
 	fail    map[string]error             // by call
 	entered map[string]func(call string) // called meanwhile
@@ -62,7 +63,11 @@ func (n *node) Measure(_ context.Context, id string) (int64, error) {
 }
 
 func (n *node) Commit(ctx context.Context, id, image string) (string, int64, error) {
-	if err := errors.Join(n.call("commit", id, image), ctx.Err()); err != nil {
+	err := n.call("commit", id, image)
+	if n.hang {
+		<-ctx.Done()
+	}
+	if err := errors.Join(err, ctx.Err()); err != nil {
 		return "", 0, err
 	}
 	n.set(image, true)

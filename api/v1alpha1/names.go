@@ -19,6 +19,9 @@ const (
 	// it asks for several. Admission writes it; it never changes.
 	SetLabel = "aipub.io/set"
 
+	// WorkspaceLabel on all that belongs to a Workspace is its name.
+	WorkspaceLabel = "aipub.io/workspace"
+
 	// QuotaGate is the scheduling gate of managed pods that ask for a set. Only the
 	// controller opens it. What is charged is what is open and has not ended.
 	QuotaGate = "aipub.io/quota"

@@ -104,10 +104,14 @@ func newManager(connection *rest.Config, o *options, log logr.Logger) (ctrl.Mana
 	})
 	m := newMetrics(ctrlmetrics.Registry, keeper.Expiry)
 
+	objects, err := cachedObjects()
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(connection, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        log,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: objects},
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,

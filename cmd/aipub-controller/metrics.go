@@ -22,6 +22,7 @@ type metrics struct {
 	policies *prometheus.GaugeVec
 	gates    *gateMetrics
 	storage  *storageMetrics
+	reclaim  *reclaimMetrics
 }
 
 // newMetrics registers the metrics. expiry is the end of the webhook
@@ -47,6 +48,7 @@ func newMetrics(registry prometheus.Registerer, expiry func() time.Time) *metric
 		}, []string{"policy", "reason"}),
 		gates:   newGateMetrics(registry),
 		storage: newStorageMetrics(registry),
+		reclaim: newReclaimMetrics(registry),
 	}
 	certificate := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "aipub_webhook_certificate_expiry_timestamp_seconds",

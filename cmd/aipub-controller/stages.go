@@ -21,7 +21,7 @@ import (
 )
 
 // addStages adds the stages of the flow: admission, then the gates that it sets,
-// then policies to sets.
+// then Workspaces and who gives back, then policies to sets.
 func addStages(mgr ctrl.Manager, o *options, m *metrics) error {
 	kinds, err := admission.ParseKinds(o.stampedKinds)
 	if err != nil {
@@ -39,6 +39,9 @@ func addStages(mgr ctrl.Manager, o *options, m *metrics) error {
 	}
 	if err := addStorage(mgr, o, m); err != nil {
 		return err
+	}
+	if err := addReclaim(mgr, o, m); err != nil {
+		return fmt.Errorf("add reclaim: %w", err)
 	}
 	return kube.NewController(mgr.GetClient(), kube.Config{
 		Live:    mgr.GetAPIReader(),

@@ -79,7 +79,7 @@ func New(c client.Client, config Config) *Controller {
 // changes.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		name := o.GetLabels()[nameLabel]
+		name := o.GetLabels()[api.WorkspaceLabel]
 		if name == "" {
 			return nil
 		}

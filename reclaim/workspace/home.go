@@ -37,7 +37,7 @@ func keptHome(w *api.Workspace, claim *corev1.PersistentVolumeClaim) *corev1.Per
 	if has := out.Spec.Resources.Requests[corev1.ResourceStorage]; has.Cmp(w.Spec.Home.Size) < 0 {
 		out.Spec.Resources.Requests[corev1.ResourceStorage] = w.Spec.Home.Size
 	}
-	if claim.Labels[nameLabel] == w.Name {
+	if claim.Labels[api.WorkspaceLabel] == w.Name {
 		out.OwnerReferences = owned(w, "").OwnerReferences
 		if w.Spec.Home.Keep {
 			out.OwnerReferences = nil

@@ -20,14 +20,12 @@ import (
 const (
 	// containerName of the one container.
 	containerName = "workspace"
-	// nameLabel on all that belongs to a Workspace is its name.
-	nameLabel = "aipub.io/workspace"
 	// templateAnnotation says which spec a pod was made from.
 	templateAnnotation = "aipub.io/workspace-spec"
 )
 
 func labels(w *api.Workspace) map[string]string {
-	return map[string]string{nameLabel: w.Name}
+	return map[string]string{api.WorkspaceLabel: w.Name}
 }
 
 // ClaimName is the name of a Workspace's home.

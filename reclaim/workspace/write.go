@@ -63,8 +63,22 @@ func (c *Controller) dropExtend(ctx context.Context, w *api.Workspace) error {
 	return nil
 }
 
-// apply makes an object what it shall be, and takes over what another wrote in its
-// fields.
+// create makes an object that was not found. What another made under its name is left
+// alone.
+func (c *Controller) create(ctx context.Context, o client.Object) error {
+	kind := o.GetObjectKind().GroupVersionKind().Kind
+	err := c.client.Create(ctx, o, fieldManager)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("make %s %s/%s: one of this name exists and belongs to another; rename one of the two", kind, o.GetNamespace(), o.GetName())
+	case err != nil:
+		return fmt.Errorf("make %s %s/%s: %w", kind, o.GetNamespace(), o.GetName(), err)
+	}
+	return nil
+}
+
+// apply makes an object of ours what it shall be, and takes over what another wrote in
+// its fields.
 func (c *Controller) apply(ctx context.Context, o client.Object) error {
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -87,8 +101,8 @@ func (c *Controller) keepRunner(ctx context.Context, w *api.Workspace, is *appsv
 		is.Spec.Template.Annotations[templateAnnotation] == wanted.Spec.Template.Annotations[templateAnnotation] {
 		return nil
 	}
-	if is != nil && !metav1.IsControlledBy(is, w) {
-		return fmt.Errorf("run workspace %s/%s: a StatefulSet of this name exists and belongs to another; rename one of the two", w.Namespace, w.Name)
+	if is == nil || !metav1.IsControlledBy(is, w) {
+		return c.create(ctx, wanted)
 	}
 	return c.apply(ctx, wanted)
 }
@@ -96,15 +110,16 @@ func (c *Controller) keepRunner(ctx context.Context, w *api.Workspace, is *appsv
 func (c *Controller) keepService(ctx context.Context, w *api.Workspace) error {
 	wanted, is := service(w), &corev1.Service{}
 	found, err := c.get(ctx, client.ObjectKeyFromObject(w), is)
+	ours := found && metav1.IsControlledBy(is, w)
 	switch {
 	case err != nil:
 		return err
-	case wanted == nil && found && metav1.IsControlledBy(is, w):
+	case wanted == nil && ours:
 		return client.IgnoreNotFound(c.client.Delete(ctx, is))
-	case wanted == nil, found && samePorts(is.Spec.Ports, wanted.Spec.Ports):
+	case wanted == nil, ours && samePorts(is.Spec.Ports, wanted.Spec.Ports):
 		return nil
-	case found && !metav1.IsControlledBy(is, w):
-		return fmt.Errorf("reach workspace %s/%s: a Service of this name exists and belongs to another; rename one of the two", w.Namespace, w.Name)
+	case !ours:
+		return c.create(ctx, wanted)
 	}
 	return c.apply(ctx, wanted)
 }

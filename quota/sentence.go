@@ -31,8 +31,8 @@ func (s Shortfall) Sentence(sees func(user string) bool, now time.Time) string {
 		return s.never(sees)
 	}
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s has %s of %s in use%s%s", subject(s.Scope, s.User, sees),
-		amountText(s.Set, s.Used), amountOf(s.Set, s.Limit), byType(" by ", s.Type), within(s.Scope))
+	fmt.Fprintf(b, "%s has %s of %s in use%s%s", Subject(s.Scope, s.User, sees),
+		amountText(s.Set, s.Used), amountOf(s.Set, s.Limit), byType(" by ", s.Type), WithinProject(s.Scope))
 	if s.Reserved > 0 {
 		fmt.Fprintf(b, " and %s kept for minimums of Operations", amountText(s.Set, s.Reserved))
 	}
@@ -50,8 +50,8 @@ func (s Shortfall) Sentence(sees func(user string) bool, now time.Time) string {
 
 // never is the sentence for what waiting does not help.
 func (s Shortfall) never(sees func(string) bool) string {
-	who := subject(s.Scope, s.User, sees)
-	what := byType(" for ", s.Type) + within(s.Scope)
+	who := Subject(s.Scope, s.User, sees)
+	what := byType(" for ", s.Type) + WithinProject(s.Scope)
 	if s.Limit == 0 {
 		instead := "another set"
 		if s.Set == units {
@@ -85,7 +85,7 @@ func (s Shortfall) holderList(sees func(string) bool) string {
 			others++
 			continue
 		}
-		name := person(h.User)
+		name := Person(h.User)
 		if personal {
 			name = h.Workload.title()
 		}
@@ -100,7 +100,7 @@ func (s Shortfall) holderList(sees func(string) bool) string {
 		parts = append(parts, strconv.Itoa(others)+word+amountText(s.Set, rest))
 	}
 	if away.held > 0 {
-		parts = append(parts, amountText(s.Set, away.held)+" in "+away.where())
+		parts = append(parts, amountText(s.Set, away.held)+Elsewhere(away.projects))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -118,13 +118,6 @@ func (e *elsewhere) add(h Holding) {
 	}
 }
 
-func (e *elsewhere) where() string {
-	if len(e.projects) == 1 {
-		return "another project"
-	}
-	return "other projects"
-}
-
 // advice is what who asked can do.
 func (s Shortfall) advice(sees func(string) bool, now time.Time) string {
 	wait := "Wait"
@@ -140,7 +133,7 @@ func (s Shortfall) advice(sees func(string) bool, now time.Time) string {
 			return wait + ", or end " + s.yours(h, sees) + "."
 		}
 		if sees(h.User) {
-			seen = append(seen, person(h.User))
+			seen = append(seen, Person(h.User))
 		}
 	}
 	switch {
@@ -176,35 +169,8 @@ func (x Excess) Sentence(sees func(user string) bool) string {
 		kept = fmt.Sprintf(" and %s kept for minimums of Operations", amountText(x.Set, x.Reserved))
 	}
 	return fmt.Sprintf("%s has %s of %s in use%s%s%s (quota %s): nothing has to end, and nothing new fits until %s given back.",
-		subject(x.Scope, x.User, sees), amountText(x.Set, x.Used), amountOf(x.Set, x.Limit), byType(" by ", x.Type),
-		within(x.Scope), kept, x.Quota, are(x.Set, x.Excess, ""))
-}
-
-// subject is whose limit it is.
-func subject(s api.QuotaScope, user string, sees func(string) bool) string {
-	switch {
-	case s.User == "" && !s.EachUser:
-		return "project " + s.Project
-	case !sees(user):
-		return "a person"
-	}
-	return person(user)
-}
-
-// person is how a user is called: what belongs to a project has its name.
-func person(user string) string {
-	if project, ok := strings.CutPrefix(user, api.ProjectUserPrefix); ok {
-		return "project " + project + " itself"
-	}
-	return user
-}
-
-// within names the project of a person's limit in a project.
-func within(s api.QuotaScope) string {
-	if s.Project == "" || s.User == "" && !s.EachUser {
-		return ""
-	}
-	return " in project " + s.Project
+		Subject(x.Scope, x.User, sees), amountText(x.Set, x.Used), amountOf(x.Set, x.Limit), byType(" by ", x.Type),
+		WithinProject(x.Scope), kept, x.Quota, are(x.Set, x.Excess, ""))
 }
 
 func byType(preposition string, t api.WorkloadType) string {

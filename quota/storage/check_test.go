@@ -12,10 +12,10 @@ import (
 
 func TestScopes(t *testing.T) {
 	b := NewBook([]api.StorageQuota{
-		quota("alice", api.QuotaScope{User: "alice"}, "30Gi", -1),
-		quota("alice-vision", api.QuotaScope{Project: "vision", User: "alice"}, "20Gi", -1),
-		quota("each", api.QuotaScope{Project: "vision", EachUser: true}, "25Gi", 2),
-		quota("vision", api.QuotaScope{Project: "vision"}, "40Gi", -1, "fast", "35Gi"),
+		quotaOf("alice", api.QuotaScope{User: "alice"}, "30Gi", -1),
+		quotaOf("alice-vision", api.QuotaScope{Project: "vision", User: "alice"}, "20Gi", -1),
+		quotaOf("each", api.QuotaScope{Project: "vision", EachUser: true}, "25Gi", 2),
+		quotaOf("vision", api.QuotaScope{Project: "vision"}, "40Gi", -1, "fast", "35Gi"),
 	})
 	b.Charge(claim("a1", "a1", "alice", 10*gi))
 	requireShort(t, b.Check("x", claim("x", "x", "alice", 10*gi)))
@@ -43,7 +43,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestRoomIsNeededOnlyForWhatIsAdded(t *testing.T) {
-	b := NewBook([]api.StorageQuota{quota("vision", api.QuotaScope{Project: "vision"}, "40Gi", 5, "fast", "10Gi")})
+	b := NewBook([]api.StorageQuota{quotaOf("vision", api.QuotaScope{Project: "vision"}, "40Gi", 5, "fast", "10Gi")})
 	have := claim("a", "a", "alice", 30*gi)
 	b.Charge(have)
 	if over := b.Over("vision"); len(over) != 1 || over[0].Measure != PerClass {
@@ -61,7 +61,7 @@ func TestRoomIsNeededOnlyForWhatIsAdded(t *testing.T) {
 }
 
 func TestOneNameCountsOnce(t *testing.T) {
-	b := NewBook([]api.StorageQuota{quota("vision", api.QuotaScope{Project: "vision"}, "10Gi", 1)})
+	b := NewBook([]api.StorageQuota{quotaOf("vision", api.QuotaScope{Project: "vision"}, "10Gi", 1)})
 	for i := range 200 {
 		c := claim(fmt.Sprintf("u%d", i), "data", "alice", 10*gi)
 		requireShort(t, b.Check(CreateKey(c), c))
@@ -88,7 +88,7 @@ func TestOneNameCountsOnce(t *testing.T) {
 }
 
 func TestEnlargementsCountTheLargest(t *testing.T) {
-	b := NewBook([]api.StorageQuota{quota("vision", api.QuotaScope{Project: "vision"}, "100Gi", -1)})
+	b := NewBook([]api.StorageQuota{quotaOf("vision", api.QuotaScope{Project: "vision"}, "100Gi", -1)})
 	have := claim("a", "a", "alice", 10*gi)
 	b.Charge(have)
 	for _, size := range []int64{60, 50, 70} {
@@ -115,7 +115,7 @@ func TestHugeClaimsDoNotWrap(t *testing.T) {
 	for i := range 10 {
 		b.Charge(claim(fmt.Sprint(i), fmt.Sprint(i), "alice", math.MaxInt64))
 	}
-	b.SetQuotas([]api.StorageQuota{quota("vision", api.QuotaScope{Project: "vision"}, "1Gi", -1)})
+	b.SetQuotas([]api.StorageQuota{quotaOf("vision", api.QuotaScope{Project: "vision"}, "1Gi", -1)})
 	requireShort(t, b.Check("x", claim("x", "x", "alice", 1)), "vision/total")
 	if over := b.Over("vision"); len(over) != 1 {
 		t.Errorf("over: %+v", over)

@@ -13,8 +13,8 @@ import (
 
 const gi = int64(1) << 30
 
-// quota makes one; text is a quantity, "-" none.
-func quota(name string, scope api.QuotaScope, total string, volumes int32, classes ...string) api.StorageQuota {
+// quotaOf makes one; text is a quantity, "-" none.
+func quotaOf(name string, scope api.QuotaScope, total string, volumes int32, classes ...string) api.StorageQuota {
 	q := api.StorageQuota{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: api.StorageQuotaSpec{Scope: scope}}
 	if total != "-" {
 		size := resource.MustParse(total)

@@ -63,9 +63,9 @@ func TestBookIsWhatWasPutIn(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := &plain{existing: map[string]Claim{}, reserved: map[string]Reservation{}, gone: map[string]bool{}}
 		quotas := []api.StorageQuota{
-			quota("each", api.QuotaScope{Project: "vision", EachUser: true}, "40Gi", 6, "fast", "20Gi"),
-			quota("u1", api.QuotaScope{User: "u1"}, "30Gi", -1),
-			quota("vision", api.QuotaScope{Project: "vision"}, "90Gi", 12, "fast", "50Gi", "slow", "60Gi"),
+			quotaOf("each", api.QuotaScope{Project: "vision", EachUser: true}, "40Gi", 6, "fast", "20Gi"),
+			quotaOf("u1", api.QuotaScope{User: "u1"}, "30Gi", -1),
+			quotaOf("vision", api.QuotaScope{Project: "vision"}, "90Gi", 12, "fast", "50Gi", "slow", "60Gi"),
 		}
 		p.quotas = quotas
 		b := NewBook(quotas)

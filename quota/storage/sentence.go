@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota"
 )
 
 // Sentence says to who asked which level is in the way, its limit, who holds most of
@@ -24,8 +25,8 @@ func (s Shortfall) Sentence(sees func(user string) bool) string {
 	if sees == nil {
 		sees = func(string) bool { return true }
 	}
-	who := subject(s.Scope, s.Asker.User, sees)
-	within := within(s.Scope)
+	who := quota.Subject(s.Scope, s.Asker.User, sees)
+	within := quota.WithinProject(s.Scope)
 	switch {
 	case s.Limit == 0:
 		return fmt.Sprintf("%s may claim none%s%s (quota %s). %s.", who, s.of(), within, s.Quota, capital(alternatives(s.otherwise())))
@@ -61,15 +62,11 @@ func (s Shortfall) holderList(sees func(string) bool) string {
 		case s.personal():
 			parts = append(parts, h.Claim+" "+s.amount(h.Amount))
 		default:
-			parts = append(parts, person(h.User)+" "+s.amount(h.Amount))
+			parts = append(parts, quota.Person(h.User)+" "+s.amount(h.Amount))
 		}
 	}
-	switch len(projects) {
-	case 0:
-	case 1:
-		parts = append(parts, s.amount(away.int64())+" in another project")
-	default:
-		parts = append(parts, s.amount(away.int64())+" in other projects")
+	if len(projects) > 0 {
+		parts = append(parts, s.amount(away.int64())+quota.Elsewhere(projects))
 	}
 	if others > 0 && len(parts) > 0 {
 		parts = append(parts, strconv.Itoa(others)+" more")
@@ -134,35 +131,6 @@ func (s Shortfall) amountOf(n int64) string {
 	return s.amount(n) + " volumes"
 }
 
-// subject is whose limit it is.
-func subject(s api.QuotaScope, user string, sees func(string) bool) string {
-	switch {
-	case s.User == "" && !s.EachUser:
-		return "project " + s.Project
-	case !sees(user):
-		return "a person"
-	}
-	return person(user)
-}
-
-// person is how a user is called.
-func person(user string) string {
-	if project, ok := strings.CutPrefix(user, api.ProjectUserPrefix); ok {
-		return "project " + project + " itself"
-	}
-	if user == "" {
-		return "nobody known"
-	}
-	return user
-}
-
-func within(s api.QuotaScope) string {
-	if s.Project == "" || s.User == "" && !s.EachUser {
-		return ""
-	}
-	return " in project " + s.Project
-}
-
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // SizeText is a size as people write it: with a unit where it is a whole number of it.
@@ -207,7 +175,7 @@ type Excess struct {
 func (x Excess) Sentence() string {
 	s := Shortfall{Quota: x.Quota, Scope: x.Scope, Measure: x.Measure, Class: x.Class}
 	return fmt.Sprintf("%s has claimed %s of %s%s%s (quota %s): nothing is taken away, and nothing new fits until less is claimed",
-		subject(x.Scope, x.User, func(string) bool { return true }), s.amount(x.Used), s.amountOf(x.Limit), s.of(), within(x.Scope), x.Quota)
+		quota.Subject(x.Scope, x.User, func(string) bool { return true }), s.amount(x.Used), s.amountOf(x.Limit), s.of(), quota.WithinProject(x.Scope), x.Quota)
 }
 
 // quantity is a size in the form of the API.

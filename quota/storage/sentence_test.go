@@ -30,30 +30,30 @@ func TestSentences(t *testing.T) {
 		claim Claim
 		want  string
 	}{
-		{"a project's total", fill(quota("vision", project, "2Ti", -1)), claim("x", "x", "bob", 500*gi),
+		{"a project's total", fill(quotaOf("vision", project, "2Ti", -1)), claim("x", "x", "bob", 500*gi),
 			"project vision has claimed 1.9Ti of 2Ti (quota vision): alice 1.5Ti, bob 400Gi, 2 more. " +
 				"Ask for 100Gi or less, delete claims of yours that are not needed, or ask an administrator to raise the quota."},
-		{"who has none", fill(quota("vision", project, "1948Gi", -1)), claim("x", "x", "dan", 5*gi),
+		{"who has none", fill(quotaOf("vision", project, "1948Gi", -1)), claim("x", "x", "dan", 5*gi),
 			"project vision has claimed 1.9Ti of 1.9Ti (quota vision): alice 1.5Ti, bob 400Gi, 2 more. " +
 				"Have them delete claims that are not needed, or ask an administrator to raise the quota."},
-		{"a class", fill(quota("vision", project, "-", -1, "fast", "2000Gi")), claim("x", "x", "bob", 500*gi),
+		{"a class", fill(quotaOf("vision", project, "-", -1, "fast", "2000Gi")), claim("x", "x", "bob", 500*gi),
 			"project vision has claimed 1.9Ti of 1.95Ti of StorageClass fast (quota vision): alice 1.5Ti, bob 400Gi, 2 more. " +
 				"Ask for 52Gi or less, delete claims of yours that are not needed, take another StorageClass, or ask an administrator to raise the quota."},
-		{"how many", fill(quota("vision", project, "-", 4)), claim("x", "x", "alice", gi),
+		{"how many", fill(quotaOf("vision", project, "-", 4)), claim("x", "x", "alice", gi),
 			"project vision has claimed 4 of 4 volumes (quota vision): alice 1, bob 1, 2 more. " +
 				"Delete claims of yours that are not needed, or ask an administrator to raise the quota."},
-		{"a person in a project", fill(quota("each", each, "500Gi", -1)), claim("x", "x", "bob", 200*gi),
+		{"a person in a project", fill(quotaOf("each", each, "500Gi", -1)), claim("x", "x", "bob", 200*gi),
 			"bob has claimed 400Gi of 500Gi in project vision (quota each): team/b 400Gi. " +
 				"Ask for 100Gi or less, delete claims of yours that are not needed, or ask an administrator to raise the quota."},
-		{"a person's number", fill(quota("each", each, "-", 1)), claim("x", "x", "bob", gi),
+		{"a person's number", fill(quotaOf("each", each, "-", 1)), claim("x", "x", "bob", gi),
 			"bob has claimed 1 of 1 volume in project vision (quota each). " +
 				"Delete claims of yours that are not needed, or ask an administrator to raise the quota."},
-		{"a person everywhere", fill(quota("bob", api.QuotaScope{User: "bob"}, "500Gi", -1)), elsewhere(claim("x", "x", "bob", 200*gi)),
+		{"a person everywhere", fill(quotaOf("bob", api.QuotaScope{User: "bob"}, "500Gi", -1)), elsewhere(claim("x", "x", "bob", 200*gi)),
 			"bob has claimed 400Gi of 500Gi (quota bob): 400Gi in another project. " +
 				"Ask for 100Gi or less, delete claims of yours that are not needed, or ask an administrator to raise the quota."},
-		{"more than there may be", fill(quota("vision", project, "1Ti", -1)), claim("x", "x", "bob", 2000*gi),
+		{"more than there may be", fill(quotaOf("vision", project, "1Ti", -1)), claim("x", "x", "bob", 2000*gi),
 			"project vision may claim at most 1Ti in all (quota vision). Ask for less, or ask an administrator to raise the quota."},
-		{"none of a class", fill(quota("vision", project, "-", -1, "fast", "0")), claim("x", "x", "bob", gi),
+		{"none of a class", fill(quotaOf("vision", project, "-", -1, "fast", "0")), claim("x", "x", "bob", gi),
 			"project vision may claim none of StorageClass fast (quota vision). Take another StorageClass, or ask an administrator to raise the quota."},
 	} {
 		got := c.book.Check("x", c.claim)
@@ -74,7 +74,7 @@ func elsewhere(c Claim) Claim {
 }
 
 func TestSentenceSaysWhatWasAdmittedAMomentAgo(t *testing.T) {
-	b := NewBook([]api.StorageQuota{quota("vision", api.QuotaScope{Project: "vision"}, "10Gi", -1)})
+	b := NewBook([]api.StorageQuota{quotaOf("vision", api.QuotaScope{Project: "vision"}, "10Gi", -1)})
 	b.Reserve(reservation(claim("a", "a", "alice", 9*gi)))
 	want := "project vision has claimed 0 bytes of 10Gi, and 9Gi more a moment ago (quota vision). Ask for 1Gi or less, or ask an administrator to raise the quota."
 	got := b.Check("x", claim("x", "x", "bob", 2*gi))
@@ -84,7 +84,7 @@ func TestSentenceSaysWhatWasAdmittedAMomentAgo(t *testing.T) {
 }
 
 func TestExcessSaysThatNothingIsTakenAway(t *testing.T) {
-	b := NewBook([]api.StorageQuota{quota("each", api.QuotaScope{Project: "vision", EachUser: true}, "1Gi", -1)})
+	b := NewBook([]api.StorageQuota{quotaOf("each", api.QuotaScope{Project: "vision", EachUser: true}, "1Gi", -1)})
 	b.Charge(claim("a", "a", "alice", 3*gi))
 	over := b.Over("each")
 	const want = "alice has claimed 3Gi of 1Gi in project vision (quota each): nothing is taken away, and nothing new fits until less is claimed"

@@ -45,7 +45,7 @@ var rows = map[string]row{
 	"sharer/fence":         {floor: 1},
 
 	"quota":                {floor: 2, imports: []string{"gpu", "api/v1alpha1"}},
-	"quota/storage":        {floor: 2, imports: []string{"api/v1alpha1"}},
+	"quota/storage":        {floor: 2, imports: []string{"api/v1alpha1", "quota"}},
 	"quota/placement":      {floor: 2, imports: []string{"gpu", "gpu/choice", "api/v1alpha1", "partitioner"}},
 	"quota/admission":      {floor: 2, imports: []string{"gpu", "api/v1alpha1", "partitioner", "quota", "quota/queue", "quota/storage"}, guarded: []string{"controller-runtime"}},
 	"quota/admission/cert": {floor: 2, guarded: []string{"controller-runtime"}},

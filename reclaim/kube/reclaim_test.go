@@ -95,7 +95,7 @@ func TestALimitPausesInItsSecondAndWarnsBefore(t *testing.T) {
 }
 
 func TestManyThatAreDueInOneSecondArePausedOnceEach(t *testing.T) {
-	const many = 150
+	const many = 50
 	c := start(t)
 	c.play(t)
 	defer c.control(t, nil)()
@@ -120,7 +120,7 @@ func TestManyThatAreDueInOneSecondArePausedOnceEach(t *testing.T) {
 }
 
 func TestAFailedSaveKeepsItUpAndAControllerThatDiesLosesNothing(t *testing.T) {
-	const many = 12
+	const many = 6
 	c := start(t)
 	c.play(t)
 	stop := c.control(t, nil)

@@ -243,7 +243,9 @@ func testExtensions(t *testing.T, c *cluster) {
 func testControllersNotes(t *testing.T, c *cluster) {
 	// Of a kind that our controller has nothing to say about, as it runs here too.
 	notebook := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "alone"}, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template()}}
-	eventually(t, "the quota is gone", func() error { return c.as(t, "alice").Create(t.Context(), note(notebook, v1alpha1.TypeAnnotation, "Workspace")) })
+	eventually(t, "the quota is gone", func() error {
+		return c.as(t, "alice").Create(t.Context(), note(notebook, v1alpha1.TypeAnnotation, "Workspace"))
+	})
 	c.refuse(t, "alice", note(deployment("x"), v1alpha1.OccupancyAnnotation, "{}"), "metadata.annotations[aipub.io/occupancy]", "leave it out")
 	written := map[string]string{v1alpha1.OccupancyAnnotation: "{}", v1alpha1.PausedAnnotation: "{}", v1alpha1.PausedReplicasAnnotation: "1"}
 	if err := c.merge(t, ourController, notebook, `{"metadata":{"annotations":{"aipub.io/occupancy":"{}","aipub.io/paused":"{}","aipub.io/paused-replicas":"1"}}}`); err != nil {

@@ -44,6 +44,9 @@ func TestQuietHoursEnd(t *testing.T) {
 		{"an end that comes twice", []api.QuietHours{{From: "00:00", To: "02:30", TimeZone: "Europe/Berlin"}}, "2026-10-25T00:45:00Z", "2026-10-25T01:30:00Z"},
 		{"a begin that comes twice", []api.QuietHours{{From: "02:30", To: "04:00", TimeZone: "Europe/Berlin"}}, "2026-10-25T00:30:00Z", "2026-10-25T03:00:00Z"},
 		{"a night of 25 hours' day", []api.QuietHours{{From: "22:00", To: "06:00", TimeZone: "Europe/Berlin"}}, "2026-10-24T21:00:00Z", "2026-10-25T05:00:00Z"},
+		// New York, 1 November 2026: 02:00 becomes 01:00, at 06:00 UTC.
+		{"an end that comes twice, west of Greenwich", []api.QuietHours{{From: "00:00", To: "01:30", TimeZone: "America/New_York"}}, "2026-11-01T05:00:00Z", "2026-11-01T06:30:00Z"},
+		{"a begin that comes twice, west of Greenwich", []api.QuietHours{{From: "01:30", To: "04:00", TimeZone: "America/New_York"}}, "2026-11-01T05:30:00Z", "2026-11-01T09:00:00Z"},
 		// Samoa had no 30 December 2011; the night goes on from the 29th to the 31st.
 		{"a day that is skipped", []api.QuietHours{{From: "22:00", To: "06:00", TimeZone: "Pacific/Apia"}}, "2011-12-30T09:00:00Z", "2011-12-30T16:00:00Z"},
 	}

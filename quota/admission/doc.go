@@ -39,7 +39,8 @@
 //
 // In namespaces labelled aipub.io/project: the creation of pods and workloads that
 // ask for something named aipub.io/…, of volume claims and of what makes them, and
-// changes of the queue's order; and writes of PartitionPolicies. For these,
+// changes of the queue's order, of gangs and of extensions; and writes of
+// PartitionPolicies. For these,
 // failurePolicy is Fail: what slipped in unseen would be held and charged to
 // nobody. All else goes on: the namespace selector leaves out unmanaged namespaces
 // and kube-system, even when somebody labels the latter, and the match conditions,

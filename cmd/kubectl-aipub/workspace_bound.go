@@ -18,7 +18,7 @@ import (
 
 // Phases of kinds other than Workspace, beside Queued, Starting, Running and Paused.
 const (
-	phasePausing = "Pausing" // a pause was asked for
+	phasePausing = "Pausing" // a pause was asked for; it holds its set until its pods are gone
 	phaseStopped = "Stopped" // somebody else stopped it: it has no replicas
 )
 
@@ -114,8 +114,10 @@ func (b *bound) readOther() error {
 func (b *bound) otherPhase(notes map[string]string) (phase string, since *metav1.Time) {
 	holds := b.Occupancy != nil && b.Occupancy.Since != nil
 	switch {
+	case b.Pause != nil && b.Pause.FreedAt == nil:
+		return phasePausing, &b.Pause.At
 	case b.Pause != nil:
-		return string(api.PhasePaused), &b.Pause.At
+		return string(api.PhasePaused), b.Pause.FreedAt
 	case notes[api.PauseAnnotation] == "true":
 		return phasePausing, nil
 	case b.stopped():
@@ -181,7 +183,8 @@ func (b *bound) idleFor(now time.Time) time.Duration {
 	return max(now.Sub(from), 0)
 }
 
-// isPaused reports whether it holds nothing because it was paused.
+// isPaused reports whether it was paused, and nothing holds its set but the pods of one
+// of another kind that are ending.
 func (b *bound) isPaused() bool {
 	if b.workspace != nil {
 		return b.workspace.Spec.Paused && b.workspace.Status.Phase == api.PhasePaused

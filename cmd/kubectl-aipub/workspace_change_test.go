@@ -32,8 +32,12 @@ func TestPauseShowsHowItGetsThere(t *testing.T) {
 
 func TestPauseAndResumeOfOtherKinds(t *testing.T) {
 	s := serveLab(t, workingLab(t))
-	s.meanwhile = func(int) {
-		s.annotate("lab", "deployments", "editor", map[string]string{api.PauseAnnotation: "", api.PausedAnnotation: `{"at":"2026-03-02T09:30:00Z","reason":"Requested","by":"ann"}`})
+	s.meanwhile = func(wait int) {
+		paused := `{"at":"2026-03-02T09:30:00Z","reason":"Requested","by":"ann"}`
+		if wait > 2 { // its pods have ended
+			paused = `{"at":"2026-03-02T09:30:00Z","reason":"Requested","by":"ann","freedAt":"2026-03-02T09:31:00Z"}`
+		}
+		s.annotate("lab", "deployments", "editor", map[string]string{api.PauseAnnotation: "", api.PausedAnnotation: paused})
 	}
 	got := s.run("workspace pause deploy/editor -n lab --wait")
 	wantAll(t, got, "deployment lab/editor is being paused; its volumes are kept\n", "deployment lab/editor: Pausing\n", "deployment lab/editor: Paused\n")
@@ -81,6 +85,35 @@ func TestResumeSaysWhatItStartsFrom(t *testing.T) {
 	wantAll(t, s.run("workspace resume kim -n lab"), "workspace lab/kim is not paused: Running on node gpu-01\n")
 	wantAll(t, s.run("workspace resume kim -n lab --from-image"), "workspace lab/kim is not paused (Running), so it starts from nothing now; pause it first", "exit status 1")
 	s.wantWrites()
+}
+
+// TestAPauseIsCalledOff: what is not paused yet goes on as it is.
+func TestAPauseIsCalledOff(t *testing.T) {
+	s := serveLab(t, workingLab(t))
+	wantAll(t, s.run("workspace resume big -n vision --from-image"), "workspace vision/big is not paused (Running), so it starts from nothing now; pause it first", "exit status 1")
+	wantAll(t, s.run("workspace resume big -n vision"), "workspace vision/big goes on: its pause is called off\n")
+	wantAll(t, s.run("workspace pause notebook/notes -n lab"), "notebook lab/notes is being paused; its volumes are kept\n")
+	wantAll(t, s.run("workspace pause notebook/notes -n lab"), "notebook lab/notes is being paused already\n")
+	wantAll(t, s.run("workspace resume notebook/notes -n lab"), "notebook lab/notes goes on: its pause is called off\n")
+	s.wantWrites(`PATCH /apis/aipub.io/v1alpha1/namespaces/vision/workspaces/big {"spec":{"paused":false}}`,
+		`PATCH /apis/kubeflow.org/v1/namespaces/lab/notebooks/notes {"metadata":{"annotations":{"aipub.io/pause":"true"}}}`,
+		`PATCH /apis/kubeflow.org/v1/namespaces/lab/notebooks/notes {"metadata":{"annotations":{"aipub.io/pause":"false"}}}`)
+}
+
+// TestAllAreAskedBeforeAnyIsWaitedFor: a pause that takes long holds up no other, and
+// one that cannot be found neither.
+func TestAllAreAskedBeforeAnyIsWaitedFor(t *testing.T) {
+	s := serveLab(t, workingLab(t))
+	s.meanwhile = func(int) {
+		if len(s.writes) != 2 {
+			t.Errorf("waiting after %d writes", len(s.writes))
+		}
+		for _, name := range []string{"kim", "ann"} {
+			s.become("lab", name, func(w *api.Workspace) { w.Status.Phase, w.Status.Reason = api.PhasePaused, api.ReasonRequested })
+		}
+	}
+	wantAll(t, s.run("workspace pause kim nobody ann -n lab --wait"), "workspace lab/kim: Paused: Requested\n", "workspace lab/ann: Paused: Requested",
+		`error: there is no workspace "nobody" in namespace lab`, "exit status 1")
 }
 
 // TestALostFileSystemIsLeftBehind: one that failed because what was saved is gone is

@@ -41,9 +41,9 @@ binds; more takes the verb extend on workspaces.aipub.io. Who added what is reco
 		if err := checkDryRun(dryRun, dryRunServer); err != nil {
 			return err
 		}
-		return a.each(cmd.Context(), args, func(ctx context.Context, c *cluster, b *bound) error {
-			return a.extend(ctx, c, b, more.Truncate(time.Minute), dryRun)
-		})
+		return a.each(cmd.Context(), args, func(ctx context.Context, c *cluster, b *bound) (*bound, error) {
+			return nil, a.extend(ctx, c, b, more.Truncate(time.Minute), dryRun)
+		}, nil)
 	}
 	return cmd
 }

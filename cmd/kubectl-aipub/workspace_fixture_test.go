@@ -165,7 +165,7 @@ func (l *lab) others(t *testing.T) {
 	l.deployment("lab", "serve", "ann", "small", api.TypeOperation)
 	paused := l.statefulSet("lab", "shell", "lee", "cpu")
 	*paused.Spec.Replicas = 0
-	paused.Annotations[api.PausedAnnotation] = note(t, api.Pause{At: *hoursAgo(5), Reason: api.ReasonRequested, By: "lee"})
+	paused.Annotations[api.PausedAnnotation] = note(t, api.Pause{At: *hoursAgo(5), Reason: api.ReasonRequested, By: "lee", FreedAt: hoursAgo(5)})
 	yes := true
 	runner := l.statefulSet("lab", "kim", "kim", "small")
 	runner.OwnerReferences = []metav1.OwnerReference{{APIVersion: api.GroupVersion.String(), Kind: "Workspace", Name: "kim", UID: "uid-kim", Controller: &yes}}

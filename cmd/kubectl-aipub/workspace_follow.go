@@ -99,13 +99,14 @@ func isRunning(b *bound) (bool, error) {
 	return b.Phase == string(api.PhaseRunning), nil
 }
 
-// hasPaused is where one goes that is paused.
+// hasPaused is where one goes that is paused: its set is free.
 func hasPaused(b *bound) (bool, error) {
 	switch {
+	case b.workspace == nil && b.isPaused():
+		return b.Pause.FreedAt != nil, nil
 	case b.isPaused():
 		return true, nil
-	case b.workspace != nil && !b.workspace.Spec.Paused,
-		b.workspace == nil && b.object.GetAnnotations()[api.PauseAnnotation] != "true":
+	case !b.pauseAsked():
 		return false, fmt.Errorf("%s was resumed meanwhile", b.ref)
 	}
 	return false, nil

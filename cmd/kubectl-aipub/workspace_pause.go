@@ -33,38 +33,35 @@ and holds its set, and saving is tried again.
 		if err := checkDryRun(dryRun, dryRunServer); err != nil {
 			return err
 		}
-		return a.each(cmd.Context(), args, func(ctx context.Context, c *cluster, b *bound) error {
-			return a.pause(ctx, c, b, wait, dryRun)
-		})
+		return a.each(cmd.Context(), args, func(ctx context.Context, c *cluster, b *bound) (*bound, error) {
+			return a.pause(ctx, c, b, dryRun)
+		}, waitFor(wait, dryRun, hasPaused))
 	}
 	return cmd
 }
 
-func (a *app) pause(ctx context.Context, c *cluster, b *bound, wait bool, dryRun string) error {
-	asked := b.workspace != nil && b.workspace.Spec.Paused || b.workspace == nil && b.object.GetAnnotations()[api.PauseAnnotation] == "true"
+func (a *app) pause(ctx context.Context, c *cluster, b *bound, dryRun string) (*bound, error) {
 	switch {
 	case b.isPaused() && b.object.GetAnnotations()[api.PauseAnnotation] != "false":
-		return a.say("%s is paused already%s", b.ref, b.pausedWords())
+		return nil, a.say("%s is paused already%s", b.ref, b.pausedWords())
 	case b.Phase == phaseStopped:
-		return a.say("%s holds nothing: somebody has stopped it", b.ref)
-	case asked:
-		if err := a.say("%s is being paused already", b.ref); err != nil {
-			return err
-		}
-	default:
-		next, err := a.patch(ctx, c, b, b.pausePatch(true), dryRun)
-		if err != nil {
-			return refused(b.ref, "patch", "paused", err)
-		}
-		if err := a.say("%s is being paused%s%s", b.ref, b.pauseKeeps(), dryRunWords(dryRun)); err != nil {
-			return err
-		}
-		b = next
+		return nil, a.say("%s holds nothing: somebody has stopped it", b.ref)
+	case b.pauseAsked():
+		return b, a.say("%s is being paused already", b.ref)
 	}
-	if !wait || dryRun != dryRunNone {
-		return nil
+	next, err := a.patch(ctx, c, b, b.pausePatch(true), dryRun)
+	if err != nil {
+		return nil, refused(b.ref, "patch", "paused", err)
 	}
-	return a.follow(ctx, c, b, hasPaused)
+	return next, a.say("%s is being paused%s%s", b.ref, b.pauseKeeps(), dryRunWords(dryRun))
+}
+
+// pauseAsked reports whether it is to be paused, or is.
+func (b *bound) pauseAsked() bool {
+	if b.workspace != nil {
+		return b.workspace.Spec.Paused
+	}
+	return b.object.GetAnnotations()[api.PauseAnnotation] == "true"
 }
 
 // pausePatch asks for a pause, or for a resume.

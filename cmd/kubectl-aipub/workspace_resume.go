@@ -34,65 +34,61 @@ clock starts anew: the whole time that its ReclaimPolicies allow.
 		if err := checkDryRun(dryRun, dryRunServer); err != nil {
 			return err
 		}
-		return a.each(cmd.Context(), args, func(ctx context.Context, c *cluster, b *bound) error {
-			return a.resume(ctx, c, b, fromImage, wait, dryRun)
-		})
+		return a.each(cmd.Context(), args, func(ctx context.Context, c *cluster, b *bound) (*bound, error) {
+			return a.resume(ctx, c, b, fromImage, dryRun)
+		}, waitFor(wait, dryRun, isRunning))
 	}
 	return cmd
 }
 
-func (a *app) resume(ctx context.Context, c *cluster, b *bound, fromImage, wait bool, dryRun string) error {
+func (a *app) resume(ctx context.Context, c *cluster, b *bound, fromImage bool, dryRun string) (*bound, error) {
 	changes, words, err := b.resumption(fromImage)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if changes == nil {
-		if err := a.say("%s", words); err != nil {
-			return err
-		}
-	} else {
-		next, err := a.patch(ctx, c, b, changes, dryRun)
-		if err != nil {
-			return refused(b.ref, "patch", "resumed", err)
-		}
-		if err := a.say("%s%s", words, dryRunWords(dryRun)); err != nil {
-			return err
-		}
-		b = next
+		return b, a.say("%s", words)
 	}
-	if !wait || dryRun != dryRunNone {
-		return nil
+	next, err := a.patch(ctx, c, b, changes, dryRun)
+	if err != nil {
+		return nil, refused(b.ref, "patch", "resumed", err)
 	}
-	return a.follow(ctx, c, b, isRunning)
+	return next, a.say("%s%s", words, dryRunWords(dryRun))
 }
 
 // resumption is what to write for a resume, and what is said then. Nothing is to be
 // written for what runs already, or is about to.
 func (b *bound) resumption(fromImage bool) (changes map[string]any, words string, err error) {
 	w := b.workspace
-	if w == nil {
+	switch {
+	case w == nil:
 		return b.otherResumption(fromImage)
-	}
-	if !w.Spec.Paused && (!fromImage || w.Status.Phase != api.PhaseFailed) {
-		if fromImage {
-			return nil, "", fmt.Errorf("%s is not paused (%s), so it starts from nothing now; pause it first", b.ref, orElse(b.Phase, "not started"))
-		}
+	case !b.isPaused() && fromImage && w.Status.Phase != api.PhaseFailed:
+		return nil, "", fmt.Errorf("%s is not paused (%s), so it starts from nothing now; pause it first", b.ref, orElse(b.Phase, "not started"))
+	case !w.Spec.Paused && w.Status.Phase != api.PhaseFailed, !w.Spec.Paused && !fromImage:
 		return nil, fmt.Sprintf("%s is not paused: %s", b.ref, orElse(b.phaseLine(), "it starts")), nil
+	case !b.isPaused() && w.Status.Phase != api.PhaseFailed:
+		return b.pausePatch(false), fmt.Sprintf("%s goes on: its pause is called off", b.ref), nil
 	}
-	changes = b.pausePatch(false)
-	words = fmt.Sprintf("%s starts again", b.ref)
+	changes, words = b.start(fromImage)
+	return changes, words, nil
+}
+
+// start is the change that starts a Workspace, and from what.
+func (b *bound) start(fromImage bool) (changes map[string]any, words string) {
+	changes, words = b.pausePatch(false), fmt.Sprintf("%s starts again", b.ref)
+	w := b.workspace
 	switch saved := w.Status.Saved; {
 	case saved == nil || saved.BaseImage != w.Spec.Image:
-		words += ", from image " + w.Spec.Image
+		return changes, words + ", from image " + w.Spec.Image
 	case fromImage:
-		changes["metadata"] = map[string]any{"annotations": map[string]any{api.FromImageAnnotation: saved.Snapshot}}
-		words += fmt.Sprintf(", from image %s and not from what was saved at %s", w.Spec.Image, timeWords(saved.At))
+		changes["metadata"] = annotated(map[string]any{api.FromImageAnnotation: saved.Snapshot})["metadata"]
+		return changes, fmt.Sprintf("%s, from image %s and not from what was saved at %s", words, w.Spec.Image, timeWords(saved.At))
 	case w.Annotations[api.FromImageAnnotation] == saved.Snapshot:
-		words += ", from image " + w.Spec.Image
+		return changes, words + ", from image " + w.Spec.Image
 	default:
-		words += ", with the file system that was saved at " + timeWords(saved.At)
+		return changes, words + ", with the file system that was saved at " + timeWords(saved.At)
 	}
-	return changes, words, nil
 }
 
 func (b *bound) otherResumption(fromImage bool) (changes map[string]any, words string, err error) {
@@ -106,8 +102,10 @@ func (b *bound) otherResumption(fromImage bool) (changes map[string]any, words s
 		return nil, "", fmt.Errorf("%s has 0 replicas, and not because it was paused; start it with kubectl scale %s -n %s --replicas=1", b.ref, b.ref.typed(), b.Namespace)
 	case asked == "false":
 		return nil, fmt.Sprintf("%s is being resumed already", b.ref), nil
-	case b.isPaused() || asked == "true":
+	case b.isPaused():
 		return b.pausePatch(false), fmt.Sprintf("%s starts again", b.ref), nil
+	case asked == "true":
+		return b.pausePatch(false), fmt.Sprintf("%s goes on: its pause is called off", b.ref), nil
 	}
 	return nil, fmt.Sprintf("%s is not paused: %s", b.ref, b.phaseLine()), nil
 }

@@ -69,7 +69,7 @@ func timeWords(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04Z"
 // whyWords are why it is paused, why it waits, or what sets its deadline.
 func (b *bound) whyWords() string {
 	switch o := b.Occupancy; {
-	case b.Pause != nil && (b.isPaused() || b.Reason == ""):
+	case b.Pause != nil && (b.isPaused() || b.Reason == "" || b.Phase == string(api.PhaseSaving)):
 		return byWords(b.Pause.Reason, b.Pause.By)
 	case b.Reason != "":
 		return b.Reason

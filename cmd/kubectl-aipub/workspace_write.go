@@ -116,18 +116,35 @@ func refused(r boundRef, verb, done string, err error) error {
 	return fmt.Errorf("%s was not %s: %s", r, done, message)
 }
 
-// each does something for each of the names, and returns what went wrong for any.
-func (a *app) each(ctx context.Context, names []string, do func(context.Context, *cluster, *bound) error) error {
+// doing changes something, and returns it as it is then, or nil where there is nothing
+// to wait for.
+type doing func(context.Context, *cluster, *bound) (*bound, error)
+
+// each does something for each of the names and then, if there is something that it
+// leads to, waits for that. It returns what went wrong for any.
+func (a *app) each(ctx context.Context, names []string, do doing, there arrived) error {
 	c, err := a.writable()
 	if err != nil {
 		return err
 	}
+	var done []*bound
 	var errs []error
 	for _, name := range names {
 		b, err := a.findBound(ctx, c, name)
 		if err == nil {
-			err = do(ctx, c, b)
+			b, err = do(ctx, c, b)
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			errs = append(errs, explain(err))
+		} else if b != nil && there != nil {
+			done = append(done, b)
+		}
+	}
+	for _, b := range done {
+		err := a.follow(ctx, c, b, there)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -136,6 +153,14 @@ func (a *app) each(ctx context.Context, names []string, do func(context.Context,
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// waitFor is what --wait waits for: nothing without it, or in a dry run.
+func waitFor(wait bool, dryRun string, there arrived) arrived {
+	if !wait || dryRun != dryRunNone {
+		return nil
+	}
+	return there
 }
 
 // say prints a line of output.

@@ -14,6 +14,7 @@ import (
 
 	"aipub.io/aipub/deviceplugin/kubelet"
 	"aipub.io/aipub/node/activity"
+	"aipub.io/aipub/reclaim/containerd"
 )
 
 // options is the command line, read once.
@@ -43,6 +44,8 @@ type options struct {
 	pids           string // /proc of the host's process numbers
 	cgroupRoot     string // the host's cgroup hierarchy
 	idle           activity.Thresholds
+	containerd     string // its socket; empty where containers are not saved
+	registry       containerd.RegistryOptions
 	version        bool
 }
 
@@ -86,6 +89,10 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.cgroupRoot, "cgroup-root", "/sys/fs/cgroup", "the host's cgroup version 2 hierarchy, writable; where its kernel and driver can, they limit device memory too")
 	f.Float64Var(&o.idle.CPUPercent, "idle-cpu-percent", 10, "a container is idle that uses at most so many percent of one CPU, from one look to the next (10 s)")
 	f.Float64Var(&o.idle.GPUPercent, "idle-gpu-percent", 1, "a container is idle that uses its GPU for at most so many percent of the time, likewise")
+	f.StringVar(&o.containerd, "containerd-socket", "", "socket of the node's containerd, through which Workspaces are saved before they are paused; empty: they are not")
+	f.StringVar(&o.registry.Repository, "save-repository", "", "HOST[:PORT]/PATH in a registry to which saved Workspaces are pushed; empty: they stay on the node")
+	f.BoolVar(&o.registry.Insecure, "save-insecure", false, "use plain HTTP, or a certificate that nobody vouches for, with that registry")
+	f.StringVar(&o.registry.DockerConfig, "save-docker-config", "", "config.json as docker login writes it, for that registry")
 	f.BoolVar(&o.version, "version", false, "print the version and exit")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -121,6 +128,12 @@ func (o options) validate() error {
 	}
 	if p := o.idle.GPUPercent; !(p >= 0 && p <= 100) {
 		return fmt.Errorf("--idle-gpu-percent: %v; allowed are percents from 0 to 100", p)
+	}
+	if o.containerd != "" && !filepath.IsAbs(o.containerd) {
+		return fmt.Errorf("--containerd-socket: %q is not an absolute path; give one that starts with /", o.containerd)
+	}
+	if o.registry.Repository != "" && o.containerd == "" {
+		return fmt.Errorf("--save-repository: %q, and no --containerd-socket; give both, or neither", o.registry.Repository)
 	}
 	if _, _, err := net.SplitHostPort(o.metricsAddress); err != nil {
 		return fmt.Errorf("--metrics-address: %q is not HOST:PORT; give one such as :9402", o.metricsAddress)

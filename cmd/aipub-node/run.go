@@ -74,7 +74,12 @@ func serve(ctx context.Context, o options, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
+	saves, err := newSaver(rc, client, o, log)
+	if err != nil {
+		return err
+	}
 	return a.live(ctx, surroundings{
+		save:    saves.run,
 		cluster: newCluster(rc, log, a), publisher: kube.NewPublisher(client, o.node), events: recorder,
 		withdraw: func(ctx context.Context) error { return kube.Withdraw(ctx, client, o.node) },
 		evict:    func(ctx context.Context, p gpu.Pod) error { return kube.Evict(ctx, client, p) },
@@ -102,6 +107,9 @@ type surroundings struct {
 	events    events
 	// withdraw hides the node's sets from the scheduler; nil where there is none.
 	withdraw func(ctx context.Context) error
+	// save saves containers before they are paused, until ctx ends; nil where there is
+	// none.
+	save func(ctx context.Context) error
 	// evict ends a pod.
 	evict func(ctx context.Context, p gpu.Pod) error
 	// lower takes from the scheduler what is not available any more, by resource
@@ -155,6 +163,9 @@ func (a *agent) live(ctx context.Context, s surroundings) error {
 		})
 	})
 	g.Go(func() error { return s.cluster.run(ctx) })
+	if s.save != nil {
+		g.Go(func() error { return s.save(ctx) })
+	}
 
 	// And back out.
 	g.Go(func() error { a.lower(ctx, s.lower); return nil })

@@ -77,7 +77,7 @@ test/e2e/images/load.sh
 say "chart: helm upgrade --install aipub"
 helm upgrade --install aipub charts/aipub --namespace aipub-system --create-namespace \
 	--values test/e2e/values.yaml \
-	--set "node.stateDir=$work/aipub" --set "node.driverRoot=$driver" --set "node.hostSys=/driver-root/sys" --set "node.hostProc=/driver-root/proc" \
+	--set "node.stateDir=$work/aipub" --set "node.save.containerdDir=$(dirname "$CONTAINERD_ADDRESS")" --set "node.driverRoot=$driver" --set "node.hostSys=/driver-root/sys" --set "node.hostProc=/driver-root/proc" \
 	--set "node.env[0].name=GPUSIM_DIR,node.env[0].value=$GPUSIM_DIR" \
 	--set "node.extraVolumes[0].name=gpusim,node.extraVolumes[0].hostPath.path=$GPUSIM_DIR" \
 	--set "node.extraVolumeMounts[0].name=gpusim,node.extraVolumeMounts[0].mountPath=$GPUSIM_DIR" \

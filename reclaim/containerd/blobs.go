@@ -22,7 +22,7 @@ func (c *Client) document(ctx context.Context, digest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer blob.Close()
+	defer func() { _ = blob.Close() }() // it ends the stream, no more
 	raw, err := io.ReadAll(io.LimitReader(blob, maxDocumentBytes+1))
 	if err != nil {
 		return nil, err

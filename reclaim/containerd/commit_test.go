@@ -143,6 +143,20 @@ func TestASavedImageStartsWhenTheBaseImageAndItsLayerAreGone(t *testing.T) {
 	image := imageFor(t, "one")
 	done := p.commit(image)
 	manifest, _ := manifestOf(t, c, done.digest)
+	p.stop() // nothing else holds the base
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if err := d.load(ctx, "busybox.tar", busybox); err != nil {
+			t.Error(err)
+		}
+	})
+	base := d.image(t.Context(), busybox).Id
+	for _, name := range []string{busybox, base} {
+		if err := c.Remove(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	dropLayer(t, c, manifest.Layers[0].Digest.String())
 	if got := run(t, d, c, image).sh("cat /x"); got != "x" {
 		t.Errorf("/x holds %q", got)
@@ -194,7 +208,7 @@ func TestMeasureCountsWhatWasSavedBefore(t *testing.T) {
 func TestASaveThatIsCancelledLeavesNothing(t *testing.T) {
 	d, c := running(t)
 	p := run(t, d, c, busybox)
-	p.sh("head -c 80000000 /dev/urandom >/big")
+	p.sh("head -c 40000000 /dev/urandom >/big")
 	before := blobs(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -230,7 +244,7 @@ func commitAsAnotherProcess(socket string) int {
 func TestWhatAKilledProcessLeftFrozenIsThawed(t *testing.T) {
 	d, c := running(t)
 	p := run(t, d, c, busybox)
-	p.sh("head -c 80000000 /dev/urandom >/big")
+	p.sh("head -c 40000000 /dev/urandom >/big")
 	before := blobs(t, c)
 	other := exec.Command(os.Args[0])
 	other.Env = append(os.Environ(), "AIPUB_TEST_COMMIT="+d.socket, "AIPUB_TEST_CONTAINER="+p.id, "AIPUB_TEST_IMAGE="+imageFor(t, "one"))

@@ -33,6 +33,7 @@ type daemon struct {
 	cgroup  string
 	runtime cri.RuntimeServiceClient
 	images  cri.ImageServiceClient
+	parts   parts
 	process *exec.Cmd
 	log     *bytes.Buffer
 }
@@ -114,7 +115,7 @@ func start(root string, p parts) (*daemon, error) {
 	if root == "" {
 		root = filepath.Join(dir, "root")
 	}
-	d := &daemon{dir: dir, socket: filepath.Join(dir, "c.sock"), cgroup: fmt.Sprintf("/aipub-test-%d", os.Getpid()), log: &bytes.Buffer{}}
+	d := &daemon{parts: p, dir: dir, socket: filepath.Join(dir, "c.sock"), cgroup: fmt.Sprintf("/aipub-test-%d", os.Getpid()), log: &bytes.Buffer{}}
 	config := fmt.Sprintf(`version = 4
 root = %[2]q
 state = "%[1]s/state"
@@ -159,7 +160,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
 		return nil, err
 	}
 	d.runtime, d.images = cri.NewRuntimeServiceClient(conn), cri.NewImageServiceClient(conn)
-	if err := d.prepare(p); err != nil {
+	if err := d.prepare(); err != nil {
 		d.stop()
 		return nil, fmt.Errorf("%w\n%s", err, d.log)
 	}
@@ -167,7 +168,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
 }
 
 // prepare waits until containerd answers, and imports the images.
-func (d *daemon) prepare(p parts) error {
+func (d *daemon) prepare() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
@@ -179,18 +180,22 @@ func (d *daemon) prepare(p parts) error {
 			return fmt.Errorf("wait for containerd: %w", err)
 		}
 	}
-	for _, name := range []string{"pause.tar", "busybox.tar"} {
-		out, err := exec.CommandContext(ctx, filepath.Join(p.programs, "ctr"), "--address", d.socket, "--namespace", namespace,
-			"images", "import", filepath.Join(p.images, name)).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("import %s: %w\n%s", name, err, out)
-		}
+	if err := d.load(ctx, "pause.tar", pause); err != nil {
+		return err
 	}
-	for _, name := range []string{pause, busybox} { // the kubelet's side hears of them a little later
-		for d.image(ctx, name) == nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("wait for image %s: %w", name, ctx.Err())
-			}
+	return d.load(ctx, "busybox.tar", busybox)
+}
+
+// load imports an image, and waits until the kubelet's side has heard of it.
+func (d *daemon) load(ctx context.Context, file, name string) error {
+	out, err := exec.CommandContext(ctx, filepath.Join(d.parts.programs, "ctr"), "--address", d.socket, "--namespace", namespace,
+		"images", "import", filepath.Join(d.parts.images, file)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("import %s: %w\n%s", file, err, out)
+	}
+	for d.image(ctx, name) == nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("wait for image %s: %w", name, ctx.Err())
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ func (r *Registry) remote(ctx context.Context, repository name.Repository) ([]re
 }
 
 func pushFailed(ref name.Tag, err error) error {
-	if missing := (*missingLayer)(nil); errors.As(err, &missing) {
+	if missing := (*missingLayerError)(nil); errors.As(err, &missing) {
 		return because(api.ReasonRuntimeFailed, "push %s: layer %s of the base image is neither in the registry nor on the node any more; "+
 			"set discard_unpacked_layers = false for containerd, or push the base image to %s", ref, missing.digest, ref.Context())
 	}

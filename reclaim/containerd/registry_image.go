@@ -64,14 +64,14 @@ func (l *storedLayer) MediaType() (types.MediaType, error) { return l.d.MediaTyp
 func (l *storedLayer) Compressed() (io.ReadCloser, error) {
 	if missing, err := l.image.client.missing(l.image.ctx, l.d.Digest.String()); err != nil || missing {
 		if missing {
-			err = &missingLayer{l.d.Digest.String()}
+			err = &missingLayerError{l.d.Digest.String()}
 		}
 		return nil, err
 	}
 	return l.image.client.open(l.image.ctx, l.d.Digest.String())
 }
 
-// missingLayer is one that the node does not have.
-type missingLayer struct{ digest string }
+// missingLayerError is one that the node does not have.
+type missingLayerError struct{ digest string }
 
-func (m *missingLayer) Error() string { return "layer " + m.digest + " is not on the node" }
+func (m *missingLayerError) Error() string { return "layer " + m.digest + " is not on the node" }

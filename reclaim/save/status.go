@@ -40,7 +40,7 @@ func (s *Saver) begun(ctx context.Context, w *api.WorkspaceSnapshot) error {
 // at says which step a snapshot has come to. It stops a save that another has ended: the
 // controller, for a pod that is gone. A save does not depend on being seen, otherwise.
 func (s *Saver) at(ctx context.Context, w *api.WorkspaceSnapshot, step string) error {
-	_, err := s.update(ctx, w, func(status *api.WorkspaceSnapshotStatus) { status.Step = step })
+	err := s.update(ctx, w, func(status *api.WorkspaceSnapshotStatus) { status.Step = step })
 	if err != nil && !errors.Is(err, errEnded) {
 		s.config.Log.Error(err, "the step of a snapshot could not be written", "namespace", w.Namespace, "snapshot", w.Name, "step", step)
 		return nil
@@ -52,9 +52,9 @@ func (s *Saver) at(ctx context.Context, w *api.WorkspaceSnapshot, step string) e
 var errEnded = errors.New("the snapshot was ended by another")
 
 // update changes the status of a snapshot that is being carried out, as it is now.
-func (s *Saver) update(ctx context.Context, w *api.WorkspaceSnapshot, change func(*api.WorkspaceSnapshotStatus)) (*api.WorkspaceSnapshot, error) {
+func (s *Saver) update(ctx context.Context, w *api.WorkspaceSnapshot, change func(*api.WorkspaceSnapshotStatus)) error {
 	now := &api.WorkspaceSnapshot{}
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := s.client.Get(ctx, client.ObjectKeyFromObject(w), now); err != nil {
 			if client.IgnoreNotFound(err) == nil {
 				return errEnded
@@ -66,7 +66,6 @@ func (s *Saver) update(ctx context.Context, w *api.WorkspaceSnapshot, change fun
 		}
 		return s.write(ctx, now, change)
 	})
-	return now, err
 }
 
 // ended says how a snapshot ended, also when this process is about to. Only what is
@@ -83,7 +82,7 @@ func (s *Saver) ended(ctx context.Context, w *api.WorkspaceSnapshot, change func
 	change(&last)
 	var err error
 	gaveUp := wait.ExponentialBackoffWithContext(ctx, insist, func(ctx context.Context) (bool, error) {
-		_, err = s.update(ctx, w, func(status *api.WorkspaceSnapshotStatus) {
+		err = s.update(ctx, w, func(status *api.WorkspaceSnapshotStatus) {
 			last.Step = status.Step
 			*status = last
 		})

@@ -102,7 +102,7 @@ func (l *live) othersSee(t *testing.T) {
 func TestWorkspaceExamplesAreValid(t *testing.T) {
 	l := startLive(t)
 	l.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}})
-	paths, err := filepath.Glob("../../docs/examples/workspace-*.yaml")
+	paths, err := filepath.Glob("../../examples/workspace-*.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no examples in ../../docs/examples (%v)", err)
 	}

@@ -199,7 +199,28 @@ show kubectl aipub quota demo
 kubectl -n demo delete jobs,pods --all --wait >/dev/null
 kubectl delete -f test/demo/quota.yaml >/dev/null
 
-title "6. What cannot be is refused, with a sentence"
+title "6. A Workspace that is forgotten gives its set back, and keeps its work"
+await "the node is free" 60 offers small 4
+show cat test/demo/reclaim.yaml
+show kubectl apply -f test/demo/reclaim.yaml
+show kubectl --as alice aipub workspace create lab -n demo --set small --image aipub.test/busybox:1 --home 1Gi:demo-disk --wait -- sh -c 'while sleep 1; do :; done'
+note "alice works in it: a file in her home, and a package in the container itself."
+show kubectl -n demo exec lab-0 -- sh -c 'echo results >/home/user/notes; echo 1.0 >/package'
+note "An hour is long for a demo, so the clock is told that 59 minutes 45 seconds have passed:"
+await "its clock runs" 60 sh -c "kubectl -n demo get workspace lab -o 'jsonpath={.status.occupancy.expiresAt}' | grep -q ."
+show kubectl -n demo patch workspace lab --subresource status --type merge -p '{"status":{"occupancy":{"heldSeconds":3585}}}'
+await "she is warned" 60 sh -c "kubectl -n demo get events --field-selector involvedObject.name=lab -o 'jsonpath={.items[*].reason}' | grep -q ReclaimWarning"
+show kubectl aipub workspace list -n demo
+await "it is paused" 120 kubectl -n demo wait workspace/lab --for=jsonpath='{.status.phase}'=Paused --timeout=1s
+show kubectl aipub workspace show lab -n demo
+note "Its set is free. She comes back, and so does everything she had:"
+show kubectl --as alice aipub workspace resume lab -n demo --wait
+show kubectl -n demo exec lab-0 -- cat /home/user/notes /package
+kubectl -n demo delete workspace lab --wait >/dev/null
+kubectl delete -f test/demo/reclaim.yaml >/dev/null
+await "its pod is gone" 60 sh -c "! kubectl -n demo get pod lab-0"
+
+title "7. What cannot be is refused, with a sentence"
 await "admission answers" 60 kubectl apply --dry-run=server -f test/demo/small.yaml
 for f in test/demo/refused/*.yaml; do
 	note "$(head -1 "$f")"

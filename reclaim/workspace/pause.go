@@ -167,10 +167,18 @@ func (s *Seen) take(p *Plan, w *api.WorkspaceSnapshot) {
 		saved.Node = w.Spec.Node
 	}
 	p.Status.Saved = &saved
-	p.tell(api.ReasonSaved, "its file system is saved: %d MiB as %s", (w.Status.Bytes+1<<20-1)>>20, w.Status.Image)
+	p.tell(api.ReasonSaved, "its file system is saved as %s, %s", w.Status.Image, size(w.Status.Bytes))
 }
 
 func (p *Plan) condition(s *Seen, c metav1.Condition) {
 	c.ObservedGeneration, c.LastTransitionTime = s.Workspace.Generation, metav1.NewTime(s.Now)
 	meta.SetStatusCondition(&p.Status.Conditions, c)
+}
+
+// size is a number of bytes for people, rounded up.
+func size(bytes int64) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%d KiB", (bytes+1<<10-1)>>10)
+	}
+	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }

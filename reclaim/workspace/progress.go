@@ -26,12 +26,14 @@ func (s *Seen) progress() (phase api.WorkspacePhase, reason, message string) {
 	return s.starting()
 }
 
-// queued repeats why the pod waits, in the words of whoever holds it.
+// queued repeats why the pod waits, in the words of whoever holds it: the queue, and
+// once its gate is open the scheduler.
 func (s *Seen) queued() (phase api.WorkspacePhase, reason, message string) {
-	for _, kind := range []corev1.PodConditionType{api.ConditionAllocated, corev1.PodScheduled} {
-		if c := conditionOf(s.Pod, kind); c.Status == corev1.ConditionFalse {
-			return api.PhaseQueued, c.Reason, c.Message
-		}
+	if c := conditionOf(s.Pod, api.ConditionAllocated); c.Status == corev1.ConditionFalse {
+		return api.PhaseQueued, c.Reason, c.Message
+	}
+	if c := conditionOf(s.Pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse && c.Reason != corev1.PodReasonSchedulingGated {
+		return api.PhaseQueued, c.Reason, c.Message
 	}
 	return api.PhaseQueued, api.ReasonPending, "it waits for its set"
 }

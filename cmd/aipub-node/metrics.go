@@ -82,6 +82,8 @@ func (m *metrics) plugin() kubelet.Metrics {
 		},
 		Listed:  func(set string, after time.Duration) { m.listUpdates.WithLabelValues(set).Observe(after.Seconds()) },
 		Streams: func(set string, delta int) { m.streams.WithLabelValues(set).Add(float64(delta)) },
+		// A set that is gone must not look like one to which the kubelet does not listen.
+		Withdrawn: func(set string) { m.streams.DeleteLabelValues(set) },
 		Observed: func(took time.Duration, err error) {
 			m.observations.WithLabelValues(result(err)).Observe(took.Seconds())
 		},

@@ -128,6 +128,7 @@ func (m *Manager) reconcile(ctx context.Context) time.Duration {
 		log.Info("set withdrawn", "set", set)
 		m.plugins[set].stop(true)
 		delete(m.plugins, set)
+		m.cfg.Metrics.withdrawn(set)
 	}
 	for _, set := range start {
 		m.plugins[set] = &plugin{set: set}

@@ -5,6 +5,7 @@ package kubelet_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,7 +239,17 @@ func TestAKubeletThatListsNothingYetFreesNothing(t *testing.T) {
 }
 
 func TestSetsComeAndGoLive(t *testing.T) {
-	r := rig.New(t, mixed(), rig.Options{})
+	var mu sync.Mutex
+	streams := map[string]int{} // as a metric keeps them
+	change := func(f func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		f()
+	}
+	r := rig.New(t, mixed(), rig.Options{Plugins: kubelet.Config{Metrics: kubelet.Metrics{
+		Streams:   func(set string, delta int) { change(func() { streams[set] += delta }) },
+		Withdrawn: func(set string) { change(func() { delete(streams, set) }) },
+	}}})
 	allListed(r)
 	pod, ids := r.MustRun("medium", 1)
 	r.State.SetLayout(kit.MakeLayout(2).Block("small", 25).Block("tiny", 10).Obj())
@@ -258,6 +269,10 @@ func TestSetsComeAndGoLive(t *testing.T) {
 		return r.Kubelet.Node()["aipub.io/set-medium"] == fakekubelet.Amount{} && r.Kubelet.Connected("aipub.io/set-medium") == 0
 	})
 	r.Allocatable("tiny", 20)
+	r.Eventually("sets that are gone are counted no more", func() (same bool) {
+		change(func() { same = maps.Equal(streams, map[string]int{"small": 1, "tiny": 1}) })
+		return same
+	})
 	r.State.SetLayout(mixed())
 	allListed(r)
 }

@@ -21,6 +21,8 @@ type Metrics struct {
 	// Streams: a stream of the set has connected (1) or ended (-1). Over a new
 	// registration the new stream connects before the old one ends.
 	Streams func(set string, delta int)
+	// Withdrawn: the set is not served any more, and all of its streams have ended.
+	Withdrawn func(set string)
 	// Observed: asking PodResources took this long; err is nil when it answered.
 	Observed func(took time.Duration, err error)
 }
@@ -46,6 +48,12 @@ func (m Metrics) listed(set string, after time.Duration) {
 func (m Metrics) streams(set string, delta int) {
 	if m.Streams != nil {
 		m.Streams(set, delta)
+	}
+}
+
+func (m Metrics) withdrawn(set string) {
+	if m.Withdrawn != nil {
+		m.Withdrawn(set)
 	}
 }
 

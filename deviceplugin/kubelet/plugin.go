@@ -5,6 +5,7 @@ package kubelet
 import (
 	"context"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +22,8 @@ type plugin struct {
 	used bool
 	// before are endpoints that go on until the current one is registered.
 	before []*endpoint
+	// leaving are former endpoints that are being stopped.
+	leaving sync.WaitGroup
 
 	inFlight bool
 	with     os.FileInfo // the kubelet.sock that accepted the current endpoint
@@ -42,7 +45,8 @@ func (p *plugin) registeredWith(kubelet os.FileInfo) bool {
 	return kubelet != nil && p.with != nil && sameFile(p.with, kubelet)
 }
 
-// stop ends all of the set's servers.
+// stop ends all of the set's servers, and returns once all of their streams have
+// ended.
 func (p *plugin) stop(withdraw bool) {
 	for _, e := range p.before {
 		e.stop(withdraw)
@@ -51,6 +55,19 @@ func (p *plugin) stop(withdraw bool) {
 		p.current.stop(withdraw)
 	}
 	p.before, p.current = nil, nil
+	p.leaving.Wait()
+}
+
+// leave stops former endpoints beside whatever else goes on, then does what is after.
+func (m *Manager) leave(p *plugin, former []*endpoint, after func()) {
+	p.leaving.Add(1)
+	m.background.Go(func() {
+		defer p.leaving.Done()
+		for _, e := range former {
+			e.stop(false)
+		}
+		after()
+	})
 }
 
 // tend brings one set into order as far as it can be now, and returns when to
@@ -111,7 +128,7 @@ func (m *Manager) rebuild(log logr.Logger, p *plugin) error {
 		if _, connected := old.idleSince(); connected {
 			p.before = append(p.before, old)
 		} else {
-			m.background.Go(func() { old.stop(false) })
+			m.leave(p, []*endpoint{old}, func() {})
 		}
 	}
 	p.current, p.used, p.with = e, false, nil
@@ -148,12 +165,6 @@ func (m *Manager) finish(log logr.Logger, a attempt) {
 	a.endpoint.touch()
 	before := p.before
 	p.before = nil
-	m.background.Go(func() {
-		for _, e := range before {
-			e.stop(false)
-		}
-		// An old stream may have sent an older list last.
-		a.endpoint.refresh()
-	})
+	m.leave(p, before, a.endpoint.refresh) // an old stream may have sent an older list last
 	log.Info("set registered", "set", p.set, "took", a.took.String())
 }

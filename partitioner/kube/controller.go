@@ -91,11 +91,19 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 			wake(q)
 		}
 	}
+	whenPartitionMatters := always
+	whenPartitionMatters.UpdateFunc = func(_ context.Context, e event.UpdateEvent, q queue) {
+		before, ok := e.ObjectOld.(*api.NodePartition)
+		after, okToo := e.ObjectNew.(*api.NodePartition)
+		if !ok || !okToo || partitionMatters(before, after) {
+			wake(q)
+		}
+	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("resourcesets").
 		Watches(&api.PartitionPolicy{}, always).
 		Watches(&api.ResourceSet{}, always).
-		Watches(&api.NodePartition{}, always).
+		Watches(&api.NodePartition{}, whenPartitionMatters).
 		Watches(&corev1.Node{}, whenNodeMatters).
 		Complete(c)
 	if err != nil {
@@ -105,7 +113,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // Reconcile is one round. It does all that it can and returns the errors of the
-// rest, so that the round is repeated.
+// rest, so that the round is repeated. Where others wrote meanwhile it is repeated
+// without an error.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	s, err := c.snapshot(ctx)
 	if err != nil {
@@ -120,8 +129,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if c.config.Observe != nil {
 		c.config.Observe(out)
 	}
-	if err == nil && out.Unheld {
+	switch {
+	case err == nil && out.Unheld:
 		return reconcile.Result{RequeueAfter: recount}, nil
+	case err != nil && onlyConflicts(err):
+		return reconcile.Result{RequeueAfter: c.config.Delay}, nil
 	}
 	return reconcile.Result{}, err
 }

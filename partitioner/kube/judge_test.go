@@ -261,6 +261,35 @@ func TestJudgeIsStable(t *testing.T) {
 	}
 }
 
+func TestPartitionMatters(t *testing.T) {
+	cases := map[string]struct {
+		change func(*api.NodePartition)
+		want   bool
+	}{
+		"a version alone": {func(p *api.NodePartition) { p.ResourceVersion = "2" }, false},
+		"activity":        {func(p *api.NodePartition) { p.Status.Slices[0].Activity = &api.SliceActivity{At: noon} }, false},
+		"share":           {func(p *api.NodePartition) { p.Status.Slices[0].Share = &api.SliceShare{UsedPercent: 5} }, false},
+		"holder":          {func(p *api.NodePartition) { p.Status.Slices[0].Holder = &api.Holder{Pod: "b"} }, true},
+		"counts":          {func(p *api.NodePartition) { p.Status.Sets[0].Free = 0 }, true},
+		"health":          {func(p *api.NodePartition) { p.Status.GPUs[0].Health.OK = false }, true},
+		"made anew":       {func(p *api.NodePartition) { p.UID = "2" }, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := applied(makePartition("a1", 1), "p", api.SetOnNode{Name: "small", Total: 1, Free: 1})
+			before.Status.Slices = []api.NodeSlice{{ID: "s", Set: "small", State: "Held", Activity: &api.SliceActivity{Since: noon}}}
+			after := before.DeepCopy()
+			tc.change(after)
+			if got := partitionMatters(&before, after); got != tc.want {
+				t.Errorf("partitionMatters: %v, want %v", got, tc.want)
+			}
+			if before.Status.Slices[0].Activity == nil {
+				t.Error("the object itself was changed")
+			}
+		})
+	}
+}
+
 func TestNodeMatters(t *testing.T) {
 	cases := map[string]struct {
 		change func(*corev1.Node)

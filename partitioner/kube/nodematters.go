@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	api "aipub.io/aipub/api/v1alpha1"
 )
@@ -18,6 +19,13 @@ func nodeMatters(before, after *corev1.Node) bool {
 		isReady(before) != isReady(after) ||
 		!maps.Equal(before.Labels, after.Labels) ||
 		!maps.Equal(relevant(before), relevant(after))
+}
+
+// partitionMatters reports whether a change of a NodePartition can change an outcome.
+// Most do not: agents write anew how slices are used.
+func partitionMatters(before, after *api.NodePartition) bool {
+	return before.UID != after.UID || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		!equality.Semantic.DeepEqual(before.Status.Steady(), after.Status.Steady())
 }
 
 // relevant is what of a node's allocatable amounts a division looks at.

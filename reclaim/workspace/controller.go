@@ -116,9 +116,21 @@ func (c *Controller) all(ctx context.Context, _ client.Object) []reconcile.Reque
 	return out
 }
 
+// soon is when a Workspace is looked at again that others wrote to meanwhile.
+const soon = 100 * time.Millisecond
+
 // Reconcile looks at one Workspace and does what is next. Each part that cannot be
-// done is returned as an error and tried again.
+// done is returned as an error and tried again; what others changed meanwhile is
+// looked at again without one.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := c.look(ctx, req)
+	if err != nil && onlyConflicts(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	return result, err
+}
+
+func (c *Controller) look(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	w := &api.Workspace{}
 	if err := c.client.Get(ctx, req.NamespacedName, w); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)

@@ -19,7 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Hours",type=integer,JSONPath=`.spec.maxOccupancyHours`
 // +kubebuilder:printcolumn:name="Idle-Minutes",type=integer,JSONPath=`.spec.idle.afterMinutes`
 // +kubebuilder:printcolumn:name="Bound",type=integer,JSONPath=`.status.bound`
-// +kubebuilder:printcolumn:name="Next",type=date,JSONPath=`.status.nextAt`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextAt`
 type ReclaimPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

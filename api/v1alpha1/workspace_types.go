@@ -17,7 +17,7 @@ import (
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.node`
-// +kubebuilder:printcolumn:name="Until",type=date,JSONPath=`.status.occupancy.expiresAt`,priority=1
+// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.occupancy.expiresAt`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name has at most 40 characters: its pod and its volume get longer names"
 type Workspace struct {

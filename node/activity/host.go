@@ -29,6 +29,7 @@ type Identify func(pid int) (container string, start uint64, err error)
 type Host struct {
 	finder    finder
 	cgroups   cgroups
+	processes processes
 	terminals patient
 	proc      proc.FS
 }
@@ -55,6 +56,7 @@ func NewHost(c HostConfig) *Host {
 	return &Host{
 		finder:    finder{pids: fs.PIDs, identify: c.Identify},
 		cgroups:   cgroups{roots: c.Cgroups, proc: fs},
+		processes: processes{proc: fs, identify: c.Identify},
 		terminals: patient{limit: terminalPatience, most: terminalReaders},
 		proc:      fs,
 	}
@@ -65,10 +67,18 @@ func NewHost(c HostConfig) *Host {
 // not let itself be looked at, and a moment for all others together.
 func (h *Host) Look(containers []string) map[string]Seen {
 	all := map[string]Seen{}
+	var summed map[string]time.Duration // of all processes, where a cgroup is out of sight
 	for id, pid := range h.finder.find(containers) {
 		var s Seen
 		if total, err := h.cgroups.cpuTime(pid, id); err == nil {
 			s.CPUTime = &Usage{Of: id, Total: total}
+		} else {
+			if summed == nil {
+				summed = h.processes.cpuTimes()
+			}
+			if total, ok := summed[id]; ok {
+				s.CPUTime = &Usage{Of: "the processes of " + id, Total: total}
+			}
 		}
 		s.Terminals = h.terminals.read(id, func() (Terminals, error) { return readTerminals(h.proc, pid) })
 		all[id] = s

@@ -260,3 +260,26 @@ func TestAHostLooksAtWhatRuns(t *testing.T) {
 		t.Errorf("seen (-want +got):\n%s", diff)
 	}
 }
+
+func TestCPUTimeOfProcessesWhereTheCgroupIsOutOfSight(t *testing.T) {
+	root := t.TempDir()
+	stat := func(pid, command string, ticks ...int) {
+		text := fmt.Sprintf("%s (%s) S 1 1 1 0 -1 0 0 0 0 0 %d %d %d %d 20 0 1 0 500 0\n", pid, command, ticks[0], ticks[1], ticks[2], ticks[3])
+		write(t, text, root, pid, "stat")
+		write(t, "0::/\n", root, pid, "cgroup")
+	}
+	stat("7", "sh", 10, 20, 30, 40)
+	stat("8", "a ) b", 100, 0, 0, 0)
+	stat("9", "other", 5, 0, 0, 0)
+	of := map[int]string{7: one, 8: one, 9: two}
+	h := NewHost(HostConfig{Proc: root, Cgroups: []string{filepath.Join(root, "none")}, Identify: func(pid int) (string, uint64, error) { return of[pid], 500, nil }})
+	seen := h.Look([]string{one, two})
+	for id, want := range map[string]time.Duration{one: 2 * time.Second, two: 50 * time.Millisecond} {
+		if got := seen[id].CPUTime; got == nil || got.Total != want {
+			t.Errorf("container %.4s used %+v, want %s", id, got, want)
+		}
+	}
+	if _, err := cpuTicks([]byte("7 (sh) S 1 1")); err == nil {
+		t.Error("half a stat is read")
+	}
+}

@@ -64,6 +64,12 @@ func (s *Seen) run(p *Plan) {
 			p.tell(api.ReasonResumed, "it starts again, and its clock anew")
 		}
 	}
+	if s.Workspace.Annotations[api.ProjectAnnotation] == "" {
+		p.Replicas = 0
+		p.phase(s, api.PhaseFailed, api.ReasonUnmanaged, fmt.Sprintf("namespace %s belongs to no project, so nobody is charged and no gate opens; an administrator labels it %s=PROJECT, and the Workspace is made anew",
+			s.Workspace.Namespace, api.ProjectLabel))
+		return
+	}
 	if lost := s.savedLost(); lost != "" {
 		p.Replicas = 0
 		p.phase(s, api.PhaseFailed, api.ReasonSavedStateGone, lost)

@@ -178,3 +178,34 @@ func TestASavedStateOnALostNodeIsSaidAndNotDropped(t *testing.T) {
 		t.Errorf("message %q says no way out", p.Status.Message)
 	}
 }
+
+func TestALostNodeIsNotAskedAgainAndAgain(t *testing.T) {
+	w := lab()
+	w.Spec.Paused = true
+	s := running(w)
+	p := Next(s)
+	w.Status = p.Status
+	s.Snapshots = []api.WorkspaceSnapshot{{ObjectMeta: metav1.ObjectMeta{Name: p.CreateName}, Spec: *p.Create}}
+	s.NodeGone = true
+	p = Next(s)
+	if p.Lost != s.Snapshots[0].Name || p.Create != nil || p.Replicas != 1 {
+		t.Fatalf("its node is gone: %+v", p)
+	}
+	w.Status, s.Snapshots[0].Status.Phase = p.Status, api.SnapshotFailed
+	if p = Next(s); p.Create != nil || p.Replicas != 1 {
+		t.Errorf("it asks a node that is gone: %+v", p)
+	}
+	s.Pod = nil
+	if p = Next(s); p.Replicas != 0 {
+		t.Errorf("its pod is gone as well: %+v", p)
+	}
+}
+
+func TestAWorkspaceOfNoProjectIsToldSo(t *testing.T) {
+	w := lab()
+	delete(w.Annotations, api.ProjectAnnotation)
+	p := Next(Seen{Workspace: w, Now: start})
+	if p.Replicas != 0 || p.Status.Phase != api.PhaseFailed || p.Status.Reason != api.ReasonUnmanaged || !strings.Contains(p.Status.Message, api.ProjectLabel) {
+		t.Errorf("%+v", p)
+	}
+}

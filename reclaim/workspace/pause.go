@@ -68,6 +68,11 @@ func (s *Seen) saved(p *Plan) bool {
 		p.phase(s, api.PhaseSaving, string(current.Status.Phase), step(current))
 		return false
 	}
+	if s.NodeGone && s.Pod != nil {
+		// Whether the container runs nobody knows; its pod goes when the node is given up.
+		p.phase(s, api.PhaseSaving, api.ReasonNodeLost, fmt.Sprintf("node %s is not in the cluster; waiting for its pod to be given up", s.Pod.Spec.NodeName))
+		return false
+	}
 	if !started(s.Pod) {
 		return s.nothingRuns(p)
 	}

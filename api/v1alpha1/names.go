@@ -146,6 +146,7 @@ const (
 	ReasonYieldedBorrowed     = "YieldedBorrowed" // borrowed quota was taken back
 	ReasonYieldedHeadroom     = "YieldedHeadroom" // headroom was taken back
 	ReasonNodeLost            = "NodeLost"        // the chosen node was lost before the pod was bound
+	ReasonSetChanged          = "SetChanged"      // its set has another size than when the pod was made
 	ReasonWithinQuota         = "WithinQuota"     // condition OverQuota is false
 	ReasonOverLimit           = "OverLimit"       // condition OverQuota is true
 	ReasonMoved               = "Moved"           // an administrator changed the order

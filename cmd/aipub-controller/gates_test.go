@@ -63,10 +63,18 @@ func TestGates(t *testing.T) {
 		}
 		return fmt.Errorf("conditions %v", pod.Status.Conditions)
 	})
+	// The set becomes smaller while p1 waits.
+	smaller := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"sets":[{"name":"large","gpu":{"count":1},"cpu":"20","memory":"100Gi"}]}}`))
+	if err := c.Patch(t.Context(), &v1alpha1.PartitionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "h200"}}, smaller); err != nil {
+		t.Fatal(err)
+	}
+	c.expectSets(t, "large: 20 100Gi 0/0/0")
+	requireResources(t, c.pod(t, "p1"), "28", "240Gi")
 	if err := alice.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	second := c.awaitGate(t, "p1")
+	requireResources(t, second, "20", "100Gi")
 	if second.Annotations[v1alpha1.UserAnnotation] != "bob" {
 		t.Errorf("annotations %v", second.Annotations)
 	}

@@ -4,8 +4,11 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"aipub.io/aipub/api/v1alpha1"
 )
 
 // Check judges a new pod after all mutation: it must hold exactly what its sets
@@ -28,10 +31,14 @@ func Check(pod *corev1.Pod, sets Sets) Refusals {
 	return refusals
 }
 
-// CheckResize judges a change of a running pod's resources: those of containers
-// with a set stay as they are, since the set's slice does not grow with them.
-// Containers keep their order and number in a resize.
-func CheckResize(before, after *corev1.Pod) Refusals {
+// CheckResize judges a change of a pod's resources: those of containers with a set
+// stay as they are, since the set's slice does not grow with them. Only while its gate
+// is closed may a pod be given what belongs to its sets now, where they have changed
+// since it was made. Containers keep their order and number in a resize.
+func CheckResize(before, after *corev1.Pod, sets Sets) Refusals {
+	if gated(before) && len(Check(after, sets)) == 0 {
+		return nil
+	}
 	old := map[string]corev1.ResourceRequirements{}
 	for _, c := range containersOf(&before.Spec) {
 		old[c.pointer] = c.container.Resources
@@ -52,4 +59,8 @@ func CheckResize(before, after *corev1.Pod) Refusals {
 		})
 	}
 	return refusals
+}
+
+func gated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1alpha1.QuotaGate })
 }

@@ -64,7 +64,7 @@ func PodValidator(reader client.Reader, ledger Ledger, config Config) *admission
 		if failed := decode(req.OldObject.Raw, &before); failed != nil {
 			return verdict{}, failed
 		}
-		return verdict{reason: ReasonUnchanged, refusals: CheckResize(&before, pod)}, nil
+		return verdict{reason: ReasonUnchanged, refusals: CheckResize(&before, pod, sets)}, nil
 	})
 }
 

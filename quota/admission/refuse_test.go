@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"aipub.io/aipub/api/v1alpha1"
 )
 
 func TestExpandRefuses(t *testing.T) {
@@ -109,17 +111,38 @@ func TestCheckResize(t *testing.T) {
 	before := podOf(container("app", "set-small=1 cpu=4 memory=16Gi", ""), container("proxy", "cpu=1 memory=1Gi", ""))
 	other := before.DeepCopy()
 	other.Spec.Containers[1].Resources.Limits = list("cpu=2 memory=1Gi")
-	if refusals := CheckResize(before, other); len(refusals) > 0 {
+	if refusals := CheckResize(before, other, testSets()); len(refusals) > 0 {
 		t.Errorf("a container without a set may be resized, but: %s", refusals)
 	}
-	if refusals := CheckResize(before, before.DeepCopy()); len(refusals) > 0 {
+	if refusals := CheckResize(before, before.DeepCopy(), testSets()); len(refusals) > 0 {
 		t.Errorf("nothing changed, but: %s", refusals)
 	}
 	grown := before.DeepCopy()
 	grown.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = list("cpu=8")[corev1.ResourceCPU]
-	refusals := CheckResize(before, grown)
+	refusals := CheckResize(before, grown, testSets())
 	if diff := cmp.Diff([]Reason{ReasonResize}, refusals.reasons()); diff != "" {
 		t.Fatalf("reasons (-want +got):\n%s", diff)
 	}
 	requireSentence(t, refusals.String(), "spec.containers[0].resources", "aipub.io/set-small", "create a new pod")
+}
+
+// A pod that waits while its set changes may be given what belongs to the set now, and
+// nothing else.
+func TestCheckResizeWhileTheGateIsClosed(t *testing.T) {
+	waiting := podOf(container("app", "set-small=1 cpu=3 memory=12Gi", ""))
+	waiting.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: v1alpha1.QuotaGate}}
+	for size, allowed := range map[string]bool{"cpu=4 memory=16Gi": true, "cpu=8 memory=16Gi": false, "cpu=2 memory=16Gi": false} {
+		resized := waiting.DeepCopy()
+		r := &resized.Spec.Containers[0].Resources
+		r.Limits = list("set-small=1 " + size)
+		r.Requests = r.Limits
+		if refusals := CheckResize(waiting, resized, testSets()); (len(refusals) == 0) != allowed {
+			t.Errorf("%s: refused with %q, want it allowed: %v", size, refusals, allowed)
+		}
+		open := waiting.DeepCopy()
+		open.Spec.SchedulingGates = nil
+		if refusals := CheckResize(open, resized, testSets()); len(refusals) == 0 {
+			t.Errorf("%s: a pod whose gate is open was resized", size)
+		}
+	}
 }

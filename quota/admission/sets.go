@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota"
 )
 
 // Sets are the ResourceSets that exist, by name.
@@ -38,16 +38,8 @@ func (s Sets) defined() []string {
 // retired reports whether a set is kept only for those who still hold it.
 func retired(set v1alpha1.ResourceSetSpec) bool { return len(set.Policies) == 0 }
 
-// amounts is the CPU and memory that belong to a number of sets. Where one set
-// has a whole core or more, CPU is rounded down to whole cores, since the
-// kubelet pins and aligns only those.
+// amounts is the CPU and memory that belong to a number of sets.
 func amounts(set v1alpha1.ResourceSetSpec, count int64) corev1.ResourceList {
-	milli := set.CPU.MilliValue() * count
-	if set.CPU.MilliValue() >= 1000 {
-		milli -= milli % 1000
-	}
-	return corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewMilliQuantity(milli, resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(set.Memory.Value()*count, resource.BinarySI),
-	}
+	cpu, memory := quota.SetSize(&set, count)
+	return corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 }

@@ -55,7 +55,10 @@ func (l *Leader) openWishes(v *view) []wish {
 		if e.Grade == objects.Unmanaged {
 			reason = api.ReasonUnmanaged
 		}
-		note := openedNote(&sending{intent: intent{Node: e.Node, Grade: e.Grade}})
+		if e.resized != "" {
+			reason = api.ReasonSetChanged
+		}
+		note := openedNote(&sending{intent: intent{Node: e.Node, Grade: e.Grade}, resized: e.resized})
 		out = append(out, newWish(e.Claim, corev1.ConditionTrue, reason, note, v))
 	}
 	return out

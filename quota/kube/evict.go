@@ -31,7 +31,7 @@ func (l *Leader) yield(ctx context.Context, victims []quota.Victim) {
 // replaceLost has lost pods made again.
 func (l *Leader) replaceLost(ctx context.Context, lost []lostPod) {
 	for _, p := range lost {
-		l.evict(ctx, p.claim, api.ReasonNodeLost, p.why+"; the pod is made again and keeps its place in the queue")
+		l.evict(ctx, p.claim, p.reason, p.why+"; the pod is made again and keeps its place in the queue")
 	}
 }
 

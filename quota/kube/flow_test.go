@@ -90,6 +90,8 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 		{"who waits is told why, and goes when there is room", testWaits},
 		{"quotas and queues show what is held and what waits", testStatuses},
 		{"a pod whose node is lost is made again", testNodeLost},
+		{"a pod whose set has changed gets its size", testSetChanged},
+		{"a size that is refused opens no gate", testResizeRefused},
 		{"gates of a namespace that is managed no more are opened", testUnmanaged},
 		{"a Workspace has its place, and says when it is due back", testWorkspaces},
 		{"kinds of others have their place", testFurtherKinds},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota/gate"
 )
 
@@ -72,11 +74,23 @@ type Leader struct {
 	fence   *fence
 	nodes   nodeCache
 	keeper  gate.Keeper
-	refused map[string]time.Time // until when a pod is not asked to go again
-	told    map[string]time.Time // when a pod's condition was written
+	refused map[string]time.Time            // until when a pod is not asked to go again
+	told    map[string]time.Time            // when a pod's condition was written
+	sets    map[string]*api.ResourceSetSpec // as the round sees them
 	nonce   int64
 	round   Round
 	latest  latest
+
+	mu sync.Mutex
+	// misfits are to be made again, since they cannot be given the size of their sets.
+	misfits []lostPod
+}
+
+// replace notes a pod to be made again.
+func (l *Leader) replace(p lostPod) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.misfits = append(l.misfits, p)
 }
 
 // latest is what the last full round saw and decided, for statuses.
@@ -264,6 +278,7 @@ func (l *Leader) view(ctx context.Context) (view, error) {
 	if err != nil {
 		return view{}, fmt.Errorf("look at the cluster: %w", err)
 	}
+	l.sets = cluster.sets
 	return l.watch.model.snapshot(cluster, l.config.Clock.Now()), nil
 }
 
@@ -274,7 +289,9 @@ func (l *Leader) carryOut(ctx context.Context, v *view, plan *gate.Plan) error {
 	if err := l.openUnmanaged(ctx, v.unmanaged); err != nil {
 		return err
 	}
-	if len(plan.Yield)+len(v.lost) == 0 {
+	lost := slices.Concat(v.lost, l.misfits)
+	l.misfits = nil
+	if len(plan.Yield)+len(lost) == 0 {
 		return nil
 	}
 	// Nobody is asked to go by a leader that is none any more.
@@ -285,7 +302,7 @@ func (l *Leader) carryOut(ctx context.Context, v *view, plan *gate.Plan) error {
 	for _, victim := range plan.Yield {
 		l.round.Yielded[victim.Reason]++
 	}
-	l.replaceLost(ctx, v.lost)
+	l.replaceLost(ctx, lost)
 	return nil
 }
 

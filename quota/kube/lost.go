@@ -13,10 +13,10 @@ import (
 // was chosen for it, before another is chosen.
 const patience = 2 * time.Minute
 
-// lostPod is a pod that waits for a node that will not take it.
+// lostPod is a pod that waits for what cannot come, and is to be made again.
 type lostPod struct {
-	claim     quota.Claim
-	node, why string
+	claim             quota.Claim
+	node, reason, why string
 }
 
 // lost says why the node that was chosen for a pod will not take it; empty where it

@@ -80,6 +80,17 @@ func (m *model) apply(pod *corev1.Pod) {
 	m.applyLocked(pod)
 }
 
+// applyResized takes a pod as it is after the sizes of its containers were changed;
+// words say how.
+func (m *model) applyResized(pod *corev1.Pod, words string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.applyLocked(pod)
+	if e := m.pods[string(pod.UID)]; e != nil {
+		e.resized = words
+	}
+}
+
 func (m *model) applyLocked(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	before := m.pods[uid]
@@ -88,7 +99,7 @@ func (m *model) applyLocked(pod *corev1.Pod) {
 	}
 	e := readPod(pod, &m.bounds)
 	if before != nil {
-		e.retry = before.retry
+		e.retry, e.resized = before.retry, before.resized
 		e.assumed = before.assumed
 		// An open gate answers all questions about its opening; an end likewise.
 		if !e.Gated || e.Ended {
@@ -195,7 +206,7 @@ func (m *model) assume(claim quota.Claim, in intent) (sending, bool) {
 	e.assumed = &assumption{intent: in}
 	m.touched()
 	return sending{
-		intent: in, key: e.key(), version: e.version, gates: e.gates, owned: e.owned, affinity: e.affinity,
+		intent: in, key: e.key(), version: e.version, gates: e.gates, owned: e.owned, affinity: e.affinity, fills: e.Fills,
 	}, true
 }
 

@@ -56,11 +56,15 @@ func (l *Leader) openBatch(ctx context.Context, open []gate.Opening) error {
 			l.round.Conflicts += len(sendings)
 			return nil
 		}
-		if err := l.declare(ctx, sendings); err != nil {
+		fitting, err := l.fit(ctx, sendings, n == 0)
+		if err == nil && len(fitting) > 0 {
+			err = l.declare(ctx, fitting)
+		}
+		if err != nil {
 			l.takeBack(sendings)
 			return err
 		}
-		sendings = l.sendAll(ctx, sendings)
+		sendings = l.sendAll(ctx, fitting)
 	}
 	return nil
 }
@@ -76,6 +80,9 @@ func (l *Leader) assumeAll(open []gate.Opening) []sending {
 		})
 		switch {
 		case ok:
+			if o.Gang {
+				s.gang = o.Claim.Workload.UID
+			}
 			out = append(out, s)
 		case o.Gang:
 			l.takeBack(out)
@@ -105,22 +112,30 @@ func (l *Leader) takeBack(sendings []sending) {
 // to try again.
 func (l *Leader) sendAll(ctx context.Context, sendings []sending) (again []sending) {
 	log := logr.FromContextOrDiscard(ctx)
+	var mu sync.Mutex
+	l.inParallel(sendings, func(s *sending) {
+		o, err := l.send(ctx, s)
+		if err != nil {
+			log.Info("Gate was not opened", "pod", s.key.String(), "error", err.Error())
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		l.count(s, o)
+		if o == stands {
+			again = append(again, *s)
+		}
+	})
+	return again
+}
+
+// inParallel does something for each sending, several at once, in their order.
+func (l *Leader) inParallel(sendings []sending, do func(*sending)) {
 	next := make(chan *sending)
 	var workers sync.WaitGroup
-	var mu sync.Mutex
 	for range min(l.config.Writers, len(sendings)) {
 		workers.Go(func() {
 			for s := range next {
-				o, err := l.send(ctx, s)
-				if err != nil {
-					log.Info("Gate was not opened", "pod", s.key.String(), "error", err.Error())
-				}
-				mu.Lock()
-				l.count(s, o)
-				if o == stands {
-					again = append(again, *s)
-				}
-				mu.Unlock()
+				do(s)
 			}
 		})
 	}
@@ -129,7 +144,6 @@ func (l *Leader) sendAll(ctx context.Context, sendings []sending) (again []sendi
 	}
 	close(next)
 	workers.Wait()
-	return again
 }
 
 func (l *Leader) count(s *sending, o outcome) {
@@ -196,7 +210,7 @@ func (l *Leader) lookAgain(ctx context.Context, s *sending) (bool, error) {
 		m.forgetAssumption(s.UID, time.Time{})
 		return false, nil
 	}
-	s.version, s.gates, s.affinity = e.version, e.gates, e.affinity
+	s.take(e)
 	return true, nil
 }
 
@@ -215,6 +229,9 @@ func openedNote(s *sending) string {
 	case quota.Within:
 	case objects.Unmanaged:
 		note = "its namespace is not managed any more, so its gate is open"
+	}
+	if s.resized != "" {
+		note += "; " + s.resized + ", which it was given"
 	}
 	return note
 }

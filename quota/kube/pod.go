@@ -32,6 +32,9 @@ type entry struct {
 	assumed *assumption
 	// retry is when an opening that the API server refused may be tried again.
 	retry time.Time
+	// resized says how the sizes of its containers were changed before its gate was
+	// opened; empty where they were not, or another leader did.
+	resized string
 }
 
 // assumption is an opening whose outcome is not known yet.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/quota/objects"
 )
 
 // sending is one opening, ready to be sent.
@@ -27,6 +28,17 @@ type sending struct {
 	gates    []corev1.PodSchedulingGate
 	owned    bool
 	affinity *corev1.NodeAffinity
+	// fills are what its containers were given for their sets; resized says what of it
+	// has been changed.
+	fills   []objects.Fill
+	resized string
+	// gang is the UID of its workload where that starts together; else empty.
+	gang string
+}
+
+// take has a sending go to a pod as it is now.
+func (s *sending) take(e *entry) {
+	s.version, s.gates, s.affinity, s.fills = e.version, e.gates, e.affinity, e.Fills
 }
 
 // outcome is what came of a request.

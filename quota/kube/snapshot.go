@@ -23,7 +23,7 @@ type view struct {
 	gate.Snapshot
 	// unmanaged are the pods to open without a charge, in order.
 	unmanaged []quota.Claim
-	// lost are the pods that wait for a node that will not take them.
+	// lost are the pods that wait for what cannot come.
 	lost []lostPod
 	// turn counts the changes that it knows of.
 	turn uint64
@@ -67,7 +67,7 @@ func (m *model) sort(v *view, s cluster, e *entry) {
 	case e.charged():
 		v.Charged = append(v.Charged, e.charge(project, m.workloads[e.Claim.Workload.UID]))
 		if why := e.lost(s, v.Now); why != "" {
-			v.lost = append(v.lost, lostPod{claim: e.Claim, node: e.Node, why: why})
+			v.lost = append(v.lost, lostPod{claim: e.Claim, node: e.Node, reason: api.ReasonNodeLost, why: why})
 		}
 	case !e.waits() || v.Now.Before(e.retry):
 	case !e.Managed(project):
@@ -82,6 +82,7 @@ type cluster struct {
 	quotas []api.ResourceSetQuota
 	queues []api.PriorityQueue
 	sizes  quota.Sizes
+	sets   map[string]*api.ResourceSetSpec
 	nodes  []placement.Node
 	// usable are the nodes that take new pods, by name.
 	usable map[string]bool
@@ -111,7 +112,7 @@ func readCluster(ctx context.Context, reader client.Reader, nodes *nodeCache) (c
 			return cluster{}, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
-	c := cluster{quotas: quotas.Items, queues: queues.Items, sizes: objects.Sizes(sets.Items)}
+	c := cluster{quotas: quotas.Items, queues: queues.Items, sizes: objects.Sizes(sets.Items), sets: objects.SetSpecs(sets.Items)}
 	objects.SortQuotas(c.quotas)
 	c.nodes, c.usable = nodes.read(partitions.Items, nodeList.Items)
 	return c, nil

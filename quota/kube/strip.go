@@ -75,15 +75,20 @@ func stripContainers(all []corev1.Container) []corev1.Container {
 		if sets := objects.ContainerSets(&all[i]); len(sets) > 0 {
 			out = append(out, corev1.Container{
 				Name: all[i].Name, RestartPolicy: all[i].RestartPolicy,
-				Resources: corev1.ResourceRequirements{Limits: onlySets(all[i].Resources)},
+				Resources: corev1.ResourceRequirements{Limits: setLimits(all[i].Resources)},
 			})
 		}
 	}
 	return out
 }
 
-func onlySets(r corev1.ResourceRequirements) corev1.ResourceList {
+func setLimits(r corev1.ResourceRequirements) corev1.ResourceList {
 	out := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if q, has := r.Limits[name]; has {
+			out[name] = q // what it was given for its sets
+		}
+	}
 	for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
 		for name, q := range list {
 			if strings.HasPrefix(string(name), api.ResourcePrefix) {

@@ -14,6 +14,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -134,11 +135,9 @@ func (w *Watch) register() error {
 	w.further.synced = slices.Clone(w.synced[required:])
 	w.synced = w.synced[:required]
 	poke := func(any) { w.model.poke() }
-	for _, object := range []client.Object{
-		&corev1.Node{}, &api.NodePartition{}, &api.ResourceSet{},
-	} {
-		on(object, poke, poke)
-	}
+	on(&corev1.Node{}, poke, poke)
+	on(&api.ResourceSet{}, poke, poke)
+	errs = append(errs, w.handlePartitions())
 	// A change of status alone, which is mostly our own, decides nothing.
 	for _, object := range []client.Object{&api.ResourceSetQuota{}, &api.PriorityQueue{}} {
 		errs = append(errs, w.handleSpec(object))
@@ -174,6 +173,22 @@ func (w *Watch) handleSpec(object client.Object) error {
 			b, ok := before.(client.Object)
 			a, okToo := after.(client.Object)
 			if !ok || !okToo || b.GetGeneration() != a.GetGeneration() {
+				w.model.poke()
+			}
+		},
+	})
+}
+
+// handlePartitions has changes of NodePartitions count, but for those of how slices are
+// used, which agents write anew all the time.
+func (w *Watch) handlePartitions() error {
+	poke := func(any) { w.model.poke() }
+	return w.add(&api.NodePartition{}, toolscache.ResourceEventHandlerFuncs{
+		AddFunc: poke, DeleteFunc: poke,
+		UpdateFunc: func(before, after any) {
+			b, ok := before.(*api.NodePartition)
+			a, okToo := after.(*api.NodePartition)
+			if !ok || !okToo || !equality.Semantic.DeepEqual(b.Status.Steady(), a.Status.Steady()) {
 				w.model.poke()
 			}
 		},

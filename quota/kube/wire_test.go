@@ -60,7 +60,7 @@ func (w *wire) set(treat func(*http.Request) fate) {
 
 // isOpening reports whether a request opens a gate.
 func isOpening(r *http.Request) bool {
-	return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/pods/") && !strings.HasSuffix(r.URL.Path, "/status")
+	return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/pods/") && !strings.HasSuffix(r.URL.Path, "/status") && !strings.HasSuffix(r.URL.Path, "/resize")
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -33,6 +33,8 @@ type Pod struct {
 	Made  time.Time
 	// Allocated is what the controller said of it last; nil: nothing yet.
 	Allocated *corev1.PodCondition
+	// Fills are what its containers were given for their sets, while its gate is closed.
+	Fills []Fill
 	// Rank and Promoted order a pod that is its own workload.
 	Rank, Promoted string
 }
@@ -44,7 +46,12 @@ func PodOf(pod *corev1.Pod, bounds *Bounds) Pod {
 	if claim.Workload.UID == claim.UID {
 		claim.DueBack = annotatedDue(a)
 	}
+	var fills []Fill
+	if Gated(pod) {
+		fills = Fills(pod)
+	}
 	return Pod{
+		Fills:   fills,
 		Claim:   claim,
 		Ask:     placement.Ask{UID: claim.UID, Namespace: pod.Namespace, Name: pod.Name, Sets: claim.Sets, Pod: bounds.of(&pod.Spec)},
 		Gated:   Gated(pod),

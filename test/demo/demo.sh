@@ -195,6 +195,7 @@ show kubectl aipub queue promote demo/job/urgent --dry-run
 show kubectl aipub queue promote demo/job/urgent
 show kubectl -n demo delete job first
 show kubectl -n demo wait pod -l job-name=urgent --for=condition=Ready --timeout=60s
+await "the quota says who holds it now" 30 sh -c "holders=\$(kubectl get resourcesetquota demo -o 'jsonpath={.status.holders[*].name}') && case \" \$holders \" in *' first '*) false ;; *' urgent '*) ;; *) false ;; esac"
 show kubectl aipub quota demo
 kubectl -n demo delete jobs,pods --all --wait >/dev/null
 kubectl delete -f test/demo/quota.yaml >/dev/null

@@ -17,7 +17,8 @@ import (
 
 // Notice is what is posted to the URL of a ReclaimPolicy, as JSON.
 type Notice struct {
-	// Reason is ReclaimWarning, Paused or SaveFailed.
+	// Reason is ReclaimWarning, Active (a pause that was announced is off), Paused or
+	// SaveFailed.
 	Reason    string `json:"reason"`
 	Policy    string `json:"policy"`
 	Kind      string `json:"kind"`

@@ -30,6 +30,13 @@ func (e *Engine) Step(ctx context.Context, w *api.Workspace, pod *corev1.Pod) (w
 	if !equality.Semantic.DeepEqual(d.Occupancy, api.Occupancy{}) {
 		v.Occupancy = &d.Occupancy
 	}
+	v.SaveFailed = func(text string) {
+		terms := rules.LimitTerms
+		if w.Status.Pause != nil && w.Status.Pause.Reason == api.ReasonIdle {
+			terms = rules.IdleTerms
+		}
+		e.post(c, api.ReasonSaveFailed, reclaim.Notice{Deadline: reclaim.Deadline{Policy: terms.Policy}, Text: c.Workload.String() + ": " + text, Notify: terms.Notify})
+	}
 	if d.Pause != nil {
 		v.Told = func() { e.Paused(c, d, rules) }
 	}

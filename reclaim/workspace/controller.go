@@ -44,6 +44,9 @@ type Verdict struct {
 	// Pause is the pause that is due; nil for none. Told tells of it, once it is written.
 	Pause *api.Pause
 	Told  func()
+	// SaveFailed tells those who keep the policies that its work could not be saved; nil
+	// for nobody.
+	SaveFailed func(text string)
 	// DropExtend: the time that was added belongs to a clock that has ended.
 	DropExtend bool
 	// Save is what is to be saved before a pause.
@@ -158,7 +161,7 @@ func (c *Controller) look(ctx context.Context, req reconcile.Request) (reconcile
 	if plan.Resumed {
 		plan.Status.Occupancy = nil
 	}
-	if err := c.carryOut(ctx, seen, plan); err != nil {
+	if err := c.carryOut(ctx, seen, plan, verdict); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: sooner(plan.After, verdict.After)}, nil
@@ -175,7 +178,7 @@ func sooner(a, b time.Duration) time.Duration {
 // carryOut does a plan, in an order in which a kill between any two steps leaves what
 // the next look takes up: what must exist before it is noted, then the note, then what
 // takes something away.
-func (c *Controller) carryOut(ctx context.Context, s Seen, p Plan) error {
+func (c *Controller) carryOut(ctx context.Context, s Seen, p Plan, v Verdict) error {
 	err := errors.Join(
 		c.keepHome(ctx, s),
 		c.keepService(ctx, s.Workspace),
@@ -194,6 +197,9 @@ func (c *Controller) carryOut(ctx context.Context, s Seen, p Plan) error {
 			kind = corev1.EventTypeWarning
 		}
 		c.config.Events.Eventf(s.Workspace, nil, kind, e.Reason, "Workspace", "%s", e.Message)
+		if e.Reason == api.ReasonSaveFailed && v.SaveFailed != nil {
+			v.SaveFailed(e.Message)
+		}
 	}
 	after := s.Workspace.DeepCopy()
 	after.Status = p.Status

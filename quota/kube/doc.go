@@ -38,6 +38,14 @@
 // reason NodeLost, and its successor stands where it stood), as preferred affinity
 // where it is on its own, so that nothing can strand it.
 //
+// # A set that changes while pods wait
+//
+// A pod was given the CPU and memory of its sets when it was made. Where they are of
+// another size when its turn comes, the leader gives it that size first, through the
+// resize subresource, and then writes its intent (reason SetChanged). A pod that the
+// API server does not let have it stays closed; where a controller makes it again, it
+// is evicted, since its successor gets the right size.
+//
 // # Namespaces that are not managed any more
 //
 // Their gates are opened as they are found, without a charge. [OpenAll] does so for

@@ -186,13 +186,18 @@ func (w *Watch) handlePartitions() error {
 	return w.add(&api.NodePartition{}, toolscache.ResourceEventHandlerFuncs{
 		AddFunc: poke, DeleteFunc: poke,
 		UpdateFunc: func(before, after any) {
-			b, ok := before.(*api.NodePartition)
-			a, okToo := after.(*api.NodePartition)
-			if !ok || !okToo || !equality.Semantic.DeepEqual(b.Status.Steady(), a.Status.Steady()) {
+			if partitionMatters(before, after) {
 				w.model.poke()
 			}
 		},
 	})
+}
+
+// partitionMatters reports whether a change of a NodePartition can change a decision.
+func partitionMatters(before, after any) bool {
+	b, ok := before.(*api.NodePartition)
+	a, okToo := after.(*api.NodePartition)
+	return !ok || !okToo || !equality.Semantic.DeepEqual(b.Status.Steady(), a.Status.Steady())
 }
 
 func (w *Watch) add(object client.Object, handler toolscache.ResourceEventHandler) error {

@@ -44,6 +44,8 @@ type queues struct {
 	now   map[string]gate.Waiting
 	opens map[string]gate.Opening
 	heads map[string]gate.Head
+	// sets are the sizes that sets have now; nil like now.
+	sets  map[string]*api.ResourceSetSpec
 	notes []string
 }
 

@@ -50,6 +50,7 @@ func (q *queues) snapshot(ctx context.Context, from lister, now time.Time) (*gat
 	if len(g.sets.Items) == 0 || len(g.nodes.Items) == 0 || len(g.partitions.Items) == 0 {
 		return nil, errNothingToDecideOn
 	}
+	q.sets = objects.SetSpecs(g.sets.Items)
 	s := objects.Snapshot(&objects.Cluster{
 		Quotas: g.quotas.Items, Queues: q.objects, Sets: g.sets.Items, Partitions: g.partitions.Items, Nodes: g.nodes.Items,
 		Namespaces: g.namespaces.Items, Scalers: g.scalers.Items, Pods: q.pods, Workloads: q.workloads(&g),

@@ -120,6 +120,7 @@ var stages = map[string]string{
 	api.ReasonKeptForEarlier:      stagePlacement,
 	api.ReasonNoNodeHasSet:        stagePlacement,
 	api.ReasonUnknownSet:          stagePlacement,
+	api.ReasonSetChanged:          stagePlacement,
 }
 
 // waiting explains a pod whose gate is closed.
@@ -137,6 +138,7 @@ func (s *scene) waiting(d *whyDoc) {
 	default:
 		d.Summary = fmt.Sprintf("it waits at the step %s: %s", stage, reason)
 	}
+	s.resizes(d, reason)
 	passed := true // the steps before the one at which it waits
 	for _, step := range []string{stageQuota, stageQueue, stagePlacement} {
 		if step == stage {
@@ -154,14 +156,29 @@ func (s *scene) waiting(d *whyDoc) {
 	}
 }
 
-// reason is why the pod waits now, and since when if that was written.
+// resizes says that the pod will not have the size that it shows.
+func (s *scene) resizes(d *whyDoc, reason string) {
+	if s.queues == nil || reason == api.ReasonSetChanged {
+		return
+	}
+	if refills := objects.Refills(objects.Fills(s.pod), s.queues.sets); len(refills) > 0 {
+		d.Notes = append(d.Notes, objects.RefillWords(refills)+"; it is given that before its gate is opened")
+	}
+}
+
+// reason is why the pod waits now, and since when if that was written. What stops the
+// controller from opening a gate is known to the controller alone.
 func (s *scene) reason() (reason, message string, since *metav1.Time) {
 	q := s.queues
 	if q == nil {
 		q = &queues{}
 	}
 	reason, message = q.why(s.pod)
-	if c := allocated(s.pod); c != nil && c.Reason == reason {
+	c := allocated(s.pod)
+	if reason == reasonOpensNow && c != nil && c.Reason == api.ReasonSetChanged {
+		reason, message = c.Reason, c.Message
+	}
+	if c != nil && c.Reason == reason {
 		since = &c.LastTransitionTime
 	}
 	return reason, message, since

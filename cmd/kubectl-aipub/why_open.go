@@ -28,6 +28,9 @@ func (s *scene) open(d *whyDoc) {
 	} else {
 		d.add(stageQuota, saysYes, cmp.Or(opened, reason), &since, "%s", gradeWords(opened))
 	}
+	if c != nil && c.Status == corev1.ConditionTrue && c.Reason == api.ReasonSetChanged {
+		d.Notes = append(d.Notes, c.Message)
+	}
 	d.add(stageQueue, saysYes, "", nil, "its turn has come")
 	if node := s.pod.Annotations[api.NodeAnnotation]; node != "" {
 		d.add(stagePlacement, saysYes, "", nil, "node %s was chosen for it", node)
@@ -42,7 +45,11 @@ func askedToGo(c *corev1.PodCondition) bool {
 	if c == nil || c.Status != corev1.ConditionFalse {
 		return false
 	}
-	return c.Reason == api.ReasonYieldedBorrowed || c.Reason == api.ReasonYieldedHeadroom || c.Reason == api.ReasonNodeLost
+	switch c.Reason {
+	case api.ReasonYieldedBorrowed, api.ReasonYieldedHeadroom, api.ReasonNodeLost, api.ReasonSetChanged:
+		return true
+	}
+	return false
 }
 
 // unmanaged explains a pod that quota and queue do not concern.

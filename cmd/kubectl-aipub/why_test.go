@@ -23,6 +23,17 @@ func (c *crowd) podNamed(name string) *corev1.Pod {
 	return nil
 }
 
+// fill gives a pod what its set was when it was made.
+func fill(p *corev1.Pod, cpu, memory string) {
+	c := &p.Spec.Containers[0]
+	c.Resources.Limits[corev1.ResourceCPU], c.Resources.Limits[corev1.ResourceMemory] = resource.MustParse(cpu), resource.MustParse(memory)
+	for name := range c.Resources.Limits {
+		if set, ok := strings.CutPrefix(string(name), api.ResourcePrefix); ok {
+			p.Annotations[api.SetAnnotation] = c.Name + "=" + set
+		}
+	}
+}
+
 func TestWhyScreens(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*crowd)
@@ -61,6 +72,17 @@ func TestWhyScreens(t *testing.T) {
 			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s restarting failed container"}}
 			s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
 			s.RestartCount = 4
+		}},
+		"why-resized": {args: "why nlp/probe", change: func(c *crowd) {
+			p := c.podNamed("probe")
+			open(p, "gpu-02", "Within")
+			allocated(p).Reason, allocated(p).Message = api.ReasonSetChanged, "its gate is open, on node gpu-02; set small has changed since the pod was made"
+		}},
+		"why-set-changed": {args: "why vision/train-a-0", change: func(c *crowd) { fill(c.podNamed("train-a-0"), "25", "15808Mi") }},
+		"why-not-resized": {args: "why nlp/probe", change: func(c *crowd) {
+			p := c.podNamed("probe")
+			fill(p, "25", "15808Mi")
+			say(p, api.ConditionAllocated, corev1.ConditionFalse, api.ReasonSetChanged, "set small has changed since the pod was made; the API server does not let it have that; delete the pod and make it anew")
 		}},
 		"why-yields": {args: "why vision/run-1", change: func(c *crowd) {
 			p := c.podNamed("run-1")

@@ -204,7 +204,7 @@ title "6. A Workspace that is forgotten gives its set back, and keeps its work"
 await "the node is free" 60 offers small 4
 show cat test/demo/reclaim.yaml
 show kubectl apply -f test/demo/reclaim.yaml
-show kubectl --as alice aipub workspace create lab -n demo --set small --image aipub.test/busybox:1 --home 1Gi:demo-disk --wait -- sh -c 'while sleep 1; do :; done'
+show kubectl aipub workspace create lab --as alice -n demo --set small --image aipub.test/busybox:1 --home 1Gi:demo-disk --wait -- sh -c 'trap "exit 0" TERM; while sleep 1; do :; done'
 note "alice works in it: a file in her home, and a package in the container itself."
 show kubectl -n demo exec lab-0 -- sh -c 'echo results >/home/user/notes; echo 1.0 >/package'
 note "An hour is long for a demo, so the clock is told that 59 minutes 45 seconds have passed:"
@@ -215,7 +215,7 @@ show kubectl aipub workspace list -n demo
 await "it is paused" 120 kubectl -n demo wait workspace/lab --for=jsonpath='{.status.phase}'=Paused --timeout=1s
 show kubectl aipub workspace show lab -n demo
 note "Its set is free. She comes back, and so does everything she had:"
-show kubectl --as alice aipub workspace resume lab -n demo --wait
+show kubectl aipub workspace resume lab --as alice -n demo --wait
 show kubectl -n demo exec lab-0 -- cat /home/user/notes /package
 kubectl -n demo delete workspace lab --wait >/dev/null
 kubectl delete -f test/demo/reclaim.yaml >/dev/null

@@ -41,8 +41,10 @@ func TestConflictsAreRepeatedQuietly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&policy, &node, &partition).WithStatusSubresource(&policy).
 				WithInterceptorFuncs(interceptor.Funcs{
-					Create:            func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return tc.set },
-					SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error { return tc.status },
+					Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return tc.set },
+					SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+						return tc.status
+					},
 				}).Build()
 			result, err := NewController(c, Config{}).Reconcile(t.Context(), reconcile.Request{})
 			if quiet := err == nil && result.RequeueAfter > 0; quiet != tc.quiet {

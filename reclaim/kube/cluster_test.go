@@ -61,6 +61,7 @@ func (c *cluster) create(t *testing.T, o client.Object) {
 func (c *cluster) control(t *testing.T, machine clock.PassiveClock) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
+	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(c.config, ctrl.Options{
 		Scheme: apiserver.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Logger: logr.Discard(), Controller: config.Controller{SkipNameValidation: ptr.To(true)},

@@ -110,7 +110,7 @@ func (o *Others) whilePaused(ctx context.Context, c Case, p *api.Pause) error {
 	})
 	if err == nil {
 		o.engine.event(c, corev1.EventTypeNormal, api.ReasonPaused, "its sets are free; start it again: kubectl aipub workspace resume -n "+
-			c.Namespace+" "+c.Workload.Kind+"/"+c.Name)
+			c.Namespace+" "+c.Kind+"/"+c.Name)
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package kube_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -73,9 +74,11 @@ func TestALimitPausesInItsSecondAndWarnsBefore(t *testing.T) {
 		}
 		return nil
 	})
-	if at := time.Now(); at.Before(deadline) {
+	at := time.Now()
+	if at.Before(deadline) {
 		t.Errorf("paused %s before %s", deadline.Sub(at), deadline)
 	}
+	t.Logf("BENCH reclaim.late_s %.3f s", at.Sub(deadline).Seconds())
 	if paused.Status.Pause == nil || paused.Status.Pause.Reason != api.ReasonOccupancyLimit || paused.Status.Pause.By != "everyone" {
 		t.Errorf("it says of its pause: %+v", paused.Status.Pause)
 	}
@@ -94,8 +97,11 @@ func TestALimitPausesInItsSecondAndWarnsBefore(t *testing.T) {
 	}
 }
 
+// atOnce is how many are due in the same second; `make bench` has more.
+var atOnce = flag.Int("at-once", 50, "how many Workspaces are due in the same second")
+
 func TestManyThatAreDueInOneSecondArePausedOnceEach(t *testing.T) {
-	const many = 50
+	many := *atOnce
 	c := start(t)
 	c.play(t)
 	defer c.control(t, nil)()
@@ -111,12 +117,14 @@ func TestManyThatAreDueInOneSecondArePausedOnceEach(t *testing.T) {
 		c.held(t, name(i), 7200)
 	}
 	c.create(t, policy(0))
+	since := time.Now()
 	for i := range many {
 		w := c.phase(t, name(i), api.PhasePaused)
 		if w.Generation != 2 || w.Status.Pause.By != "everyone" {
 			t.Errorf("%s was changed %d times, paused by %q", w.Name, w.Generation-1, w.Status.Pause.By)
 		}
 	}
+	t.Logf("BENCH reclaim.storm_s %.1f s (%d due at once, until all sets are free)", time.Since(since).Seconds(), many)
 }
 
 func TestAFailedSaveKeepsItUpAndAControllerThatDiesLosesNothing(t *testing.T) {

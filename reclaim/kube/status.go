@@ -127,26 +127,10 @@ func Count(p *api.ReclaimPolicy, all []Bound, now time.Time) api.ReclaimPolicySt
 	var did reclaim.Account
 	for _, b := range all {
 		if o := b.Occupancy; o != nil && o.Policy == p.Name && o.Since != nil {
-			st.Bound++
-			if o.ExpiresAt != nil {
-				if o.ExpiresAt.Sub(now) <= 24*time.Hour {
-					st.DueSoon++
-				}
-				if st.NextAt == nil || o.ExpiresAt.Before(st.NextAt) {
-					st.NextAt = o.ExpiresAt
-				}
-			}
-			if o.Signal == api.SignalIdle {
-				did.Ghost = append(did.Ghost, reclaim.Span{From: latest(from, o.Since, o.ActiveAt), To: now})
-			}
+			countHeld(&st, &did, o, from, now)
 		}
 		if b.Pause != nil && b.Pause.By == p.Name {
-			if b.Pause.At.After(from) {
-				did.Pauses = append(did.Pauses, b.Pause.At.Time)
-			}
-			if b.Pause.FreedAt != nil {
-				did.Reclaimed = append(did.Reclaimed, reclaim.Span{From: latest(from, b.Pause.FreedAt), To: now})
-			}
+			countPaused(&did, b.Pause, from, now)
 		}
 	}
 	st.Months = reclaim.Sum(st.Months, did)
@@ -158,6 +142,30 @@ func Count(p *api.ReclaimPolicy, all []Bound, now time.Time) api.ReclaimPolicySt
 	ready.LastTransitionTime = metav1.NewTime(now)
 	meta.SetStatusCondition(&st.Conditions, ready)
 	return st
+}
+
+// countHeld counts one that holds its set and whose deadline the policy sets.
+func countHeld(st *api.ReclaimPolicyStatus, did *reclaim.Account, o *api.Occupancy, from, now time.Time) {
+	st.Bound++
+	if o.ExpiresAt != nil && o.ExpiresAt.Sub(now) <= 24*time.Hour {
+		st.DueSoon++
+	}
+	if o.ExpiresAt != nil && (st.NextAt == nil || o.ExpiresAt.Before(st.NextAt)) {
+		st.NextAt = o.ExpiresAt
+	}
+	if o.Signal == api.SignalIdle {
+		did.Ghost = append(did.Ghost, reclaim.Span{From: latest(from, o.Since, o.ActiveAt), To: now})
+	}
+}
+
+// countPaused counts one that the policy has paused.
+func countPaused(did *reclaim.Account, p *api.Pause, from, now time.Time) {
+	if p.At.After(from) && !p.At.After(now) {
+		did.Pauses = append(did.Pauses, p.At.Time)
+	}
+	if p.FreedAt != nil {
+		did.Reclaimed = append(did.Reclaimed, reclaim.Span{From: latest(from, p.FreedAt), To: now})
+	}
 }
 
 func latest(t time.Time, others ...*metav1.Time) time.Time {

@@ -94,7 +94,7 @@ func (e *Engine) notice(c Case, reason string, n reclaim.Notice) Notice {
 
 // Paused tells that something is paused now, after the pause was written.
 func (e *Engine) Paused(c Case, d reclaim.Decision, rules reclaim.Rules) {
-	text := c.Workload.String() + " is paused: " + reclaim.PauseReason(*d.Deadline, rules, d.Occupancy)
+	text := c.String() + " is paused: " + reclaim.PauseReason(*d.Deadline, rules, d.Occupancy)
 	e.event(c, corev1.EventTypeWarning, api.ReasonPausing, text)
 	notify := rules.LimitTerms.Notify
 	if d.Deadline.Reason == api.ReasonIdle {

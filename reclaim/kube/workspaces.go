@@ -35,7 +35,7 @@ func (e *Engine) Step(ctx context.Context, w *api.Workspace, pod *corev1.Pod) (w
 		if w.Status.Pause != nil && w.Status.Pause.Reason == api.ReasonIdle {
 			terms = rules.IdleTerms
 		}
-		e.post(c, api.ReasonSaveFailed, reclaim.Notice{Deadline: reclaim.Deadline{Policy: terms.Policy}, Text: c.Workload.String() + ": " + text, Notify: terms.Notify})
+		e.post(c, api.ReasonSaveFailed, reclaim.Notice{Deadline: reclaim.Deadline{Policy: terms.Policy}, Text: c.String() + ": " + text, Notify: terms.Notify})
 	}
 	if d.Pause != nil {
 		v.Told = func() { e.Paused(c, d, rules) }

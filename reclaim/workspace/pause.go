@@ -55,36 +55,47 @@ func (s *Seen) saved(p *Plan) bool {
 	if s.Workspace.Spec.BeforePause == nil && !s.wanted() {
 		return true
 	}
-	pause := p.Status.Pause
-	current := s.snapshot(pause.Snapshot)
-	if current != nil && !strings.HasPrefix(current.Name, s.attempts()) {
-		current, pause.RetryAt = nil, nil // of a pause that was called off, perhaps unseen
-	}
-	if current != nil && current.Status.Phase == api.SnapshotSaved && (s.Pod == nil || current.Spec.PodUID == string(s.Pod.UID)) {
+	current := s.current(p.Status.Pause)
+	switch {
+	case current == nil:
+	case current.Status.Phase == api.SnapshotSaved && (s.Pod == nil || current.Spec.PodUID == string(s.Pod.UID)):
 		s.take(p, current)
 		return true
-	}
-	if current != nil && open(current) && !s.lost(p, current) {
+	case open(current) && !s.lost(p, current):
 		p.phase(s, api.PhaseSaving, string(current.Status.Phase), step(current))
 		return false
 	}
-	if s.NodeGone && s.Pod != nil {
+	return s.attempt(p, current)
+}
+
+// current is the snapshot of this pause; nil before it is asked for. One of a pause that
+// was called off, perhaps unseen, is not.
+func (s *Seen) current(pause *api.Pause) *api.WorkspaceSnapshot {
+	current := s.snapshot(pause.Snapshot)
+	if current != nil && !strings.HasPrefix(current.Name, s.attempts()) {
+		pause.RetryAt = nil
+		return nil
+	}
+	return current
+}
+
+// attempt asks for a snapshot when it is time, and reports whether there is nothing to
+// save. The last one failed, is lost, or there is none.
+func (s *Seen) attempt(p *Plan, last *api.WorkspaceSnapshot) (nothing bool) {
+	pause := p.Status.Pause
+	switch {
+	case s.NodeGone && s.Pod != nil:
 		// Whether the container runs nobody knows; its pod goes when the node is given up.
 		p.phase(s, api.PhaseSaving, api.ReasonNodeLost, fmt.Sprintf("node %s is not in the cluster; waiting for its pod to be given up", s.Pod.Spec.NodeName))
-		return false
-	}
-	if !started(s.Pod) {
+	case !started(s.Pod):
 		return s.nothingRuns(p)
-	}
-	if current != nil && current.Status.Phase == api.SnapshotFailed && pause.RetryAt == nil {
-		s.failed(p, current)
-		return false
-	}
-	if pause.RetryAt != nil && s.Now.Before(pause.RetryAt.Time) {
+	case last != nil && last.Status.Phase == api.SnapshotFailed && pause.RetryAt == nil:
+		s.failed(p, last)
+	case pause.RetryAt != nil && s.Now.Before(pause.RetryAt.Time):
 		p.After = pause.RetryAt.Sub(s.Now)
-		return false
+	default:
+		s.begin(p)
 	}
-	s.begin(p)
 	return false
 }
 

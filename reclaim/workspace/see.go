@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,46 +19,46 @@ import (
 // see gathers what there is of a Workspace.
 func (c *Controller) see(ctx context.Context, w *api.Workspace) (Seen, error) {
 	s := Seen{Workspace: w, Now: c.config.Clock.Now()}
-	runner, pod, claim := &appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}
-	found, err := c.get(ctx, client.ObjectKeyFromObject(w), runner)
-	if err != nil {
-		return Seen{}, err
+	err := errors.Join(c.seeObjects(ctx, &s), c.seeSnapshots(ctx, &s))
+	if err == nil && bound(s.Pod) {
+		s.NodeGone, err = c.nodeGone(ctx, s.Pod.Spec.NodeName)
 	}
-	if found {
+	if saved := w.Status.Saved; err == nil && saved != nil && saved.Node != "" {
+		s.SavedNodeGone, err = c.nodeGone(ctx, saved.Node)
+	}
+	return s, err
+}
+
+// seeObjects finds its StatefulSet, that one's pod, and its home.
+func (c *Controller) seeObjects(ctx context.Context, s *Seen) error {
+	w := s.Workspace
+	runner, pod, claim := &appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}
+	runs, err := c.get(ctx, client.ObjectKeyFromObject(w), runner)
+	has, failed := c.get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name + "-0"}, pod)
+	lives, unread := c.get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: ClaimName(w)}, claim)
+	if runs {
 		s.Runner = runner
 	}
-	if found, err = c.get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name + "-0"}, pod); err != nil {
-		return Seen{}, err
-	}
-	if found && s.Runner != nil && metav1.IsControlledBy(pod, s.Runner) {
+	if has && runs && metav1.IsControlledBy(pod, runner) {
 		s.Pod = pod
 	}
-	if found, err = c.get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: ClaimName(w)}, claim); err != nil {
-		return Seen{}, err
-	}
-	if found {
+	if lives {
 		s.Claim = claim
 	}
-	var snapshots api.WorkspaceSnapshotList
-	if err := c.client.List(ctx, &snapshots, client.InNamespace(w.Namespace), client.MatchingLabels(labels(w))); err != nil {
-		return Seen{}, fmt.Errorf("list snapshots: %w", err)
+	return errors.Join(err, failed, unread)
+}
+
+func (c *Controller) seeSnapshots(ctx context.Context, s *Seen) error {
+	var list api.WorkspaceSnapshotList
+	if err := c.client.List(ctx, &list, client.InNamespace(s.Workspace.Namespace), client.MatchingLabels(labels(s.Workspace))); err != nil {
+		return fmt.Errorf("list snapshots: %w", err)
 	}
-	for _, item := range snapshots.Items {
-		if item.Spec.WorkspaceUID == string(w.UID) {
+	for _, item := range list.Items {
+		if item.Spec.WorkspaceUID == string(s.Workspace.UID) {
 			s.Snapshots = append(s.Snapshots, item)
 		}
 	}
-	if bound(s.Pod) {
-		if s.NodeGone, err = c.nodeGone(ctx, s.Pod.Spec.NodeName); err != nil {
-			return Seen{}, err
-		}
-	}
-	if saved := w.Status.Saved; saved != nil && saved.Node != "" {
-		if s.SavedNodeGone, err = c.nodeGone(ctx, saved.Node); err != nil {
-			return Seen{}, err
-		}
-	}
-	return s, nil
+	return nil
 }
 
 // get reads an object and reports whether it exists.

@@ -77,14 +77,6 @@ func conditionOf(p *corev1.Pod, kind corev1.PodConditionType) corev1.PodConditio
 	return corev1.PodCondition{}
 }
 
-// boundAt is when the pod got its set, to the second.
-func boundAt(p *corev1.Pod) time.Time {
-	if c := conditionOf(p, corev1.PodScheduled); c.Status == corev1.ConditionTrue {
-		return c.LastTransitionTime.Time
-	}
-	return p.CreationTimestamp.Time
-}
-
 // stopped reports whether the StatefulSet makes no pod.
 func (s *Seen) stopped() bool {
 	return s.Runner == nil || s.Runner.Spec.Replicas != nil && *s.Runner.Spec.Replicas == 0

@@ -97,6 +97,13 @@ for c in "${cluster[@]}"; do
 		bench "quota$name" ./test/bench/quota -bench "$name\$" -timeout 60m
 	fi
 done
+if any reclaim.late_s reclaim.storm_s; then
+	make -s envtest-assets
+	KUBEBUILDER_ASSETS=$(test/cluster/cluster.sh assets)
+	export KUBEBUILDER_ASSETS
+	go test -count=1 -timeout 30m -v -run 'TestALimit|TestManyThatAreDue' ./reclaim/kube -args -at-once "${RECLAIM_AT_ONCE:-500}" 2>&1 | show reclaim ||
+		{ tail -20 "$out/reclaim.log" >&2; exit 1; }
+fi
 if any node.reregister_s node.rejected_pods node.pods_per_s; then
 	if [ "$(id -u)" = 0 ]; then
 		test/e2e/up.sh

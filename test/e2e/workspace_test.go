@@ -224,3 +224,23 @@ func TestWhatWorksIsNotIdleAndAnOpenConnectionIs(t *testing.T) {
 	}
 	t.Log(mustKubectl(t, "aipub", "workspace", "list", "-n", project))
 }
+
+// TestANamespaceWithASavedWorkspaceGoes deletes all of it at once: nothing may hold it.
+func TestANamespaceWithASavedWorkspaceGoes(t *testing.T) {
+	const namespace = "e2e-gone"
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{api.ProjectLabel: project}}}
+	if err := shared.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = shared.Delete(context.Background(), ns) })
+	eventually(t, 30*time.Second, "the namespace is managed", func(context.Context) error {
+		out, err := kubectl("aipub", "workspace", "create", "-n", namespace, "lab", "--set", "small", "--image", image, "--save", "commit", "--", "/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1; done")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+	mustKubectl(t, "-n", namespace, "wait", "workspace/lab", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
+	t.Log(mustKubectl(t, "aipub", "workspace", "pause", "-n", namespace, "lab", "--wait"))
+	mustKubectl(t, "delete", "namespace", namespace, "--wait", "--timeout=90s")
+}

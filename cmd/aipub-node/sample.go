@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"slices"
+	"time"
 
+	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/gpu/nvml"
 	"aipub.io/aipub/sharer/attach"
@@ -29,7 +31,7 @@ func (a *agent) sample(ctx context.Context, look eyes, pods []gpu.Pod) (attach.S
 	}
 	view := a.sharing.server.View()
 	s := attach.Sample{At: view.At, Slices: append(held, ending(view)...), Attached: attached(view)}
-	countDamage(s.Slices, view)
+	complete(s.Slices, view)
 	minors := map[int]string{}
 	for _, g := range a.gpus() {
 		if !slices.ContainsFunc(held, func(h attach.Slice) bool { return h.GPU == g.UUID }) {
@@ -41,13 +43,13 @@ func (a *agent) sample(ctx context.Context, look eyes, pods []gpu.Pod) (attach.S
 			a.log.V(1).Info("list processes", "gpu", g.UUID, "cause", err.Error())
 			return attach.Sample{}, false
 		}
-		busy := a.busyOn(ctx, driver, look, g.UUID)
+		busy, overlaps := a.busyOn(ctx, driver, look, g.UUID), a.overlaps(g.UUID)
 		for _, p := range processes {
 			id, container, err := look.proc.Process(p.PID)
 			if err != nil {
 				continue // it ended just now
 			}
-			s.OnGPU = append(s.OnGPU, attach.OnGPU{Process: id, GPU: g.UUID, Container: container, UsedBytes: uint64(p.MemoryBytes), BusyPercent: busy(p.PID)})
+			s.OnGPU = append(s.OnGPU, attach.OnGPU{Process: id, GPU: g.UUID, Container: container, UsedBytes: uint64(p.MemoryBytes), BusyPercent: busy(p.PID), Overlaps: overlaps})
 		}
 	}
 	s.OnGPU = append(s.OnGPU, a.openers(look.proc, s, minors)...)
@@ -144,12 +146,25 @@ func noteUnequipped(proc *attach.Proc, s attach.Sample) {
 	}
 }
 
-// countDamage takes over how often each slice's page was found damaged.
-func countDamage(all []attach.Slice, v socket.View) {
+// overlaps reports whether MPS runs kernels of several processes on a GPU at once.
+func (a *agent) overlaps(uuid string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Contains(a.fences[uuid], api.FenceMPS)
+}
+
+// complete takes over what the server knows of each slice.
+func complete(all []attach.Slice, v socket.View) {
+	leased := map[gpu.SliceID]time.Duration{}
+	for _, t := range v.Tenants {
+		for _, id := range t.Slices {
+			leased[id] = t.Used
+		}
+	}
 	for i := range all {
 		for _, sl := range v.Slices {
 			if sl.ID == all[i].ID {
-				all[i].Damage = sl.Damage
+				all[i].Damage, all[i].AllowedBytes, all[i].Leased = sl.Damage, sl.MemoryBytes, leased[sl.ID]
 			}
 		}
 	}
@@ -161,7 +176,7 @@ func attached(v socket.View) []attach.Attached {
 	for _, p := range v.Processes() {
 		all = append(all, attach.Attached{
 			Process: attach.ProcessID{PID: p.HostPID, Start: p.StartTime}, Slice: p.Slice, Slot: p.Slot,
-			BuildID: p.BuildID, Ungated: p.Problems&wire.ProblemUngated != 0,
+			BuildID: p.BuildID, Ungated: p.Problems&wire.ProblemUngated != 0, InFlight: p.InFlight,
 			CommittedBytes: p.Memory.Committed, PendingBytes: p.Memory.Pending, OverheadBytes: p.Memory.Overhead,
 			ManagedBytes: p.Memory.Managed, Busy: p.Work.Busy,
 		})

@@ -43,6 +43,7 @@ type Auditor struct {
 	contexts map[string]*contexts // by GPU
 	clocks   map[clockKey]clock
 	pages    map[gpu.SliceID]damage
+	beyond   map[ledgerKey]sharer.Instant // since when memory is had that nobody granted
 }
 
 // suspicion is a finding that may not have lasted long enough.
@@ -79,6 +80,7 @@ func New(c Config) *Auditor {
 func (a *Auditor) Observe(s Sample) Report {
 	r := Report{Overheads: a.reconcile(s), ContextBytes: a.contextBytes()}
 	ix := newIndex(s)
+	a.noteBeyond(ix)
 	var found []Finding
 	for _, p := range s.OnGPU {
 		found = append(found, a.judge(ix, p)...)
@@ -152,6 +154,9 @@ func (a *Auditor) judge(ix index, p OnGPU) []Finding {
 	}
 	var found []Finding
 	at := place.attached
+	if ix.slices[at.Slice].Damage > 0 {
+		return nil // what it says of itself may be anybody's
+	}
 	if len(a.config.Builds) > 0 && !slices.Contains(a.config.Builds, at.BuildID) {
 		found = append(found, find(StaleBuild, at.Slice, at.BuildID))
 	}
@@ -159,7 +164,9 @@ func (a *Auditor) judge(ix index, p OnGPU) []Finding {
 		found = append(found, find(Ungated, at.Slice, ""))
 	}
 	if detail := a.unaccountedMemory(ix, p); detail != "" {
-		found = append(found, find(UnaccountedMemory, at.Slice, detail))
+		f := find(UnaccountedMemory, at.Slice, detail)
+		f.Unsure = !a.memoryIsTaken(ix, p)
+		found = append(found, f)
 	}
 	return found
 }

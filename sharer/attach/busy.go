@@ -14,42 +14,58 @@ type clockKey = ledgerKey
 // clock adds up, over a window, how long the driver and the process itself say
 // that it kept a GPU busy.
 type clock struct {
-	from, last    sharer.Instant
-	start, latest time.Duration // as the process says, in total
-	seen          time.Duration // as the driver says, since from
-	short         bool          // in the last full window the process said too little
-	detail        string
+	from, last sharer.Instant
+	start, now account
+	seen       time.Duration // as the driver says, since from
+	inFlight   bool          // at each look since from
+	short      bool          // in the last full window too little was accounted for
+	clearly    int           // windows in a row in which far too little was
+	detail     string
+}
+
+// account is what explains that a GPU is busy, in total.
+type account struct {
+	said   time.Duration // by the process
+	leased time.Duration // by the agent, to its container
 }
 
 // The driver samples several times a second and in whole percents; a window is
 // long enough to make little of that, and the rest is forgiven.
 const (
 	busyWindow = 5 * time.Second
-	// busyForgiven is the part of a window that may be unexplained.
+	// busyGap is the longest time between two looks that a window spans.
+	busyGap = 2 * time.Second
+	// busyForgiven is the part of a window that may be unexplained, and busyNoise
+	// the part that measurement may be wrong by at the very most.
 	busyForgiven = 0.15
+	busyNoise    = 0.25
+	// busyProof is how many windows in a row it takes to be sure: none of what an
+	// honest program does stays unexplained for so long.
+	busyProof = 3
 )
 
-// unaccountedTime finds processes that keep a GPU busy for longer than they say:
-// work that is launched past the library.
+// unaccountedTime finds processes that keep a GPU busy for longer than they say
+// and than their container has had it: work that is launched past the library.
 func (a *Auditor) unaccountedTime(ix index) []Finding {
 	clocks := map[clockKey]clock{}
 	var found []Finding
 	for _, p := range ix.OnGPU {
-		pl := ix.place(p)
-		if p.BusyPercent < 0 || pl.verdict != isFine {
+		pl, key := ix.place(p), clockKey{p.Process, p.GPU}
+		c, seen := a.clocks[key]
+		if pl.verdict != isFine || (!seen && p.BusyPercent < 0) {
 			continue
 		}
-		key := clockKey{p.Process, p.GPU}
-		c, seen := a.clocks[key]
-		said := ix.busy(p)
-		if !seen {
-			c = clock{from: ix.At, last: ix.At, start: said}
+		now, inFlight, ungated := ix.account(p)
+		if !seen || c.now.said > now.said || c.now.leased > now.leased || ix.At.Sub(c.last) > busyGap {
+			// New, or counted anew: by another program, or an agent that returned.
+			c = clock{from: ix.At, last: ix.At, start: now, now: now, inFlight: true}
 		}
-		c.advance(ix.At, said, min(p.BusyPercent, 100))
+		c.advance(ix.At, now, inFlight, min(max(p.BusyPercent, 0), 100))
 		clocks[key] = c
 		if c.short {
 			f := Finding{Reason: UnaccountedTime, Slice: pl.slice, GPU: p.GPU, Process: p.Process, Container: p.Container}
 			f.Message = message(f, c.detail)
+			f.Unsure = c.clearly < busyProof || p.Overlaps || ungated
 			found = append(found, f)
 		}
 	}
@@ -57,26 +73,41 @@ func (a *Auditor) unaccountedTime(ix index) []Finding {
 	return found
 }
 
-func (c *clock) advance(now sharer.Instant, said time.Duration, percent int) {
+func (c *clock) advance(now sharer.Instant, total account, inFlight bool, percent int) {
 	c.seen += now.Sub(c.last) * time.Duration(percent) / 100
-	c.last, c.latest = now, said
+	c.last, c.now = now, total
+	c.inFlight = c.inFlight && inFlight
 	length := now.Sub(c.from)
 	if length < busyWindow {
 		return
 	}
-	claimed := c.latest - c.start
-	c.short = c.seen-claimed > time.Duration(busyForgiven*float64(length))
+	said, leased := total.said-c.start.said, total.leased-c.start.leased
+	lacks := float64(c.seen-max(said, leased)) / float64(length)
+	c.short = lacks > busyForgiven
+	if lacks > busyNoise && !c.inFlight { // a long kernel is told of when it ends
+		c.clearly++
+	} else {
+		c.clearly = 0
+	}
 	c.detail = fmt.Sprintf("%s of %s, and says %s",
-		c.seen.Round(time.Millisecond), length.Round(time.Millisecond), claimed.Round(time.Millisecond))
-	c.from, c.start, c.seen = now, said, 0
+		c.seen.Round(time.Millisecond), length.Round(time.Millisecond), said.Round(time.Millisecond))
+	c.from, c.start, c.seen, c.inFlight = now, total, 0, true
 }
 
-// busy is how long a process says that it kept a GPU busy, in total.
-func (ix index) busy(p OnGPU) (d time.Duration) {
+// account is what explains how busy a process keeps a GPU. Of a page that is
+// damaged nothing is believed.
+func (ix index) account(p OnGPU) (total account, inFlight, ungated bool) {
 	for _, at := range ix.attached[p.Process] {
-		if ix.slices[at.Slice].GPU == p.GPU {
-			d += at.Busy
+		sl := ix.slices[at.Slice]
+		if sl.GPU != p.GPU {
+			continue
 		}
+		total.leased = max(total.leased, sl.Leased) // they have their leases together
+		if sl.Damage > 0 {
+			continue
+		}
+		total.said += at.Busy
+		inFlight, ungated = inFlight || at.InFlight, ungated || at.Ungated
 	}
-	return d
+	return total, inFlight, ungated
 }

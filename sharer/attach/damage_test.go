@@ -10,7 +10,7 @@ import (
 )
 
 func TestADamagedPageIsFoundForAMinuteAfterTheLastTime(t *testing.T) {
-	a, s := attach.New(attach.Config{}), sample()
+	a, s := attach.New(attach.Config{Builds: []string{"good"}}), sample()
 	look := func() []attach.Finding {
 		s.At = s.At.Add(500 * time.Millisecond)
 		return a.Observe(s).Findings
@@ -29,7 +29,16 @@ func TestADamagedPageIsFoundForAMinuteAfterTheLastTime(t *testing.T) {
 	if got := attach.Kill.Decide(f[0], s.At.Add(time.Hour), 0); got != attach.Warn {
 		t.Errorf("a damaged page is treated by %s, and harms nobody else: want warn", got)
 	}
-	from := s.At
+	// Words that were written over are no findings of their own.
+	s.Attached[0].BuildID, s.Attached[0].Ungated = "ffff", true
+	s.OnGPU[0].UsedBytes = 900 * mib
+	for range 4 {
+		f = look()
+	}
+	if len(f) != 1 || f[0].Reason != attach.DamagedPage {
+		t.Errorf("found %+v in a damaged page, want that it is damaged and nothing else", f)
+	}
+	from := s.At.Add(-2 * time.Second)
 	for len(f) > 0 && s.At.Sub(from) < time.Hour {
 		f = look()
 	}

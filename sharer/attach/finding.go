@@ -52,6 +52,9 @@ type Finding struct {
 	// DamagedPage.
 	Process   ProcessID
 	Container Container
+	// Unsure is that an honest program may look like this for a while: it is
+	// reported, and not treated. It is for UnaccountedTime and UnaccountedMemory.
+	Unsure bool
 	// Since is when it was first seen.
 	Since sharer.Instant
 	// Message is a sentence for the user, with what to do.

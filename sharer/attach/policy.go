@@ -33,9 +33,8 @@ func ParsePolicy(s string) (Policy, error) {
 // that there is time to read the report. A process that is in no pod cannot be
 // evicted; one outside of any slice is the administrator's, and only reported.
 func (p Policy) Decide(f Finding, now sharer.Instant, patience time.Duration) Policy {
-	proven := f.Reason == NotAttached || f.Reason == WrongSlice || f.Reason == OverMemory
 	switch {
-	case !proven || now.Sub(f.Since) < patience:
+	case !f.proven() || now.Sub(f.Since) < patience:
 		return Warn
 	case p == Evict && f.Container.PodUID == "":
 		return Warn
@@ -45,4 +44,16 @@ func (p Policy) Decide(f Finding, now sharer.Instant, patience time.Duration) Po
 		return p
 	}
 	return Warn
+}
+
+// proven reports whether a finding is of a kind that is treated, and sure.
+func (f Finding) proven() bool {
+	switch f.Reason {
+	case NotAttached, WrongSlice, OverMemory:
+		return true
+	case UnaccountedTime, UnaccountedMemory:
+		return !f.Unsure
+	case Foreign, StaleBuild, Ungated, DamagedPage:
+	}
+	return false
 }

@@ -42,6 +42,9 @@ type OnGPU struct {
 	UsedBytes uint64
 	// BusyPercent of the time since the last sample, 0 to 100; negative: not known.
 	BusyPercent int
+	// Overlaps is that kernels of several processes run at once on the GPU, as with
+	// MPS, so that times are estimates.
+	Overlaps bool
 	// Unequipped is that its container was made without the limiter: nothing of it is
 	// mounted there. It matters for who is not attached.
 	Unequipped bool
@@ -54,9 +57,14 @@ type Slice struct {
 	// Holder has an empty PodUID as long as it is not known, and an empty ID where
 	// only the pod is known.
 	Holder Container
-	// MemoryBytes is the slice's limit; 0: none.
+	// MemoryBytes is the most that the slice's limit is ever to be; 0: none.
 	MemoryBytes uint64
-	// Damage counts how often the agent found the slice's page damaged.
+	// AllowedBytes of it are its limit now; 0: not known.
+	AllowedBytes uint64
+	// Leased is how long the agent let its container have the GPU, in total.
+	Leased time.Duration
+	// Damage counts how often the agent found the slice's page damaged. Nothing in
+	// such a page is believed any more.
 	Damage uint64
 }
 
@@ -77,6 +85,8 @@ type Attached struct {
 	BuildID string
 	// Ungated is that the library cannot hold back all of its launches.
 	Ungated bool
+	// InFlight is that it has work on the GPU that has not ended.
+	InFlight bool
 
 	CommittedBytes, PendingBytes, OverheadBytes, ManagedBytes uint64
 	Busy                                                      time.Duration // total

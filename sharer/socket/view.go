@@ -67,6 +67,8 @@ type Process struct {
 	// the driver has, Unknown driver symbols asked for that the library lacks.
 	Hooks, Found, Unknown uint32
 	Problems              uint32 // wire.Problem…
+	// InFlight is that it has work on the GPU that has not ended, as it says.
+	InFlight bool
 
 	Memory Memory
 	Work   Work
@@ -201,6 +203,7 @@ func (m *member) view(s wire.Slot) Process {
 		Slice: m.slice.ID, Slot: m.slice.lost*wire.Slots + m.slot, HostPID: m.peer.pid, PID: m.id.owner, StartTime: m.id.start,
 		Connected: m.conn != nil, BuildID: hex.EncodeToString(s.BuildID[:]), DriverVersion: s.DriverVersion,
 		Hooks: s.Hooks, Found: s.Found, Unknown: s.Unknown, Problems: s.Problems,
-		Memory: memoryOf(s), Work: workOf(s),
+		InFlight: s.Inflight != 0,
+		Memory:   memoryOf(s), Work: workOf(s),
 	}
 }

@@ -49,7 +49,7 @@ func addReclaim(mgr ctrl.Manager, o *options, m *metrics) error {
 		Clock: clock, Events: events, Notify: notifier, Jupyter: kube.NewJupyter(clock.Now),
 		Secrets: mgr.GetAPIReader(), Observe: m.reclaim,
 	})
-	workspaces := workspace.New(mgr.GetClient(), workspace.Config{Clock: clock, Reclaimer: engine, Events: events})
+	workspaces := workspace.New(mgr.GetClient(), workspace.Config{Clock: clock, Reclaimer: engine, Live: mgr.GetAPIReader(), Events: events})
 	if err := workspaces.SetupWithManager(mgr); err != nil {
 		return err
 	}

@@ -10,11 +10,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -59,7 +62,9 @@ type Verdict struct {
 type Config struct {
 	Clock     Clock
 	Reclaimer Reclaimer
-	Events    EventRecorder
+	// Live reads from the API server itself; nil reads as everything else.
+	Live   client.Reader
+	Events EventRecorder
 	// Workers is how many Workspaces are looked at at once; 0 is 8.
 	Workers int
 }
@@ -72,6 +77,9 @@ type Controller struct {
 
 // New makes a controller that reads and writes through c, which may read from a cache.
 func New(c client.Client, config Config) *Controller {
+	if config.Live == nil {
+		config.Live = c
+	}
 	if config.Workers == 0 {
 		config.Workers = 8
 	}
@@ -97,7 +105,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
 		Watches(&corev1.Pod{}, byLabel).
 		Watches(&api.WorkspaceSnapshot{}, byLabel).
-		Watches(&api.ReclaimPolicy{}, everyone).
+		Watches(&api.ReclaimPolicy{}, everyone, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: c.config.Workers}).
 		Complete(c)
 	if err != nil {
@@ -177,31 +185,55 @@ func sooner(a, b time.Duration) time.Duration {
 
 // carryOut does a plan, in an order in which a kill between any two steps leaves what
 // the next look takes up: what must exist before it is noted, then the note, then what
-// takes something away.
+// takes something away. What the API server will not take of its home, its Service or its
+// StatefulSet is told to its user, and holds up nothing else, least of all a pause.
 func (c *Controller) carryOut(ctx context.Context, s Seen, p Plan, v Verdict) error {
-	err := errors.Join(
-		c.keepHome(ctx, s),
-		c.keepService(ctx, s.Workspace),
-		c.markLost(ctx, s, p),
-		c.createSnapshot(ctx, s.Workspace, p),
-	)
-	if err != nil {
+	if err := errors.Join(c.markLost(ctx, s, p), c.createSnapshot(ctx, s.Workspace, p)); err != nil {
 		return err
 	}
+	refused, failed := split(c.keepHome(ctx, s), c.keepService(ctx, s.Workspace))
+	after := s.Workspace.DeepCopy()
+	after.Status = p.Status
+	if p.Replicas > 0 && !p.Resumed { // before the note: whether it can run belongs in it
+		more, err := split(c.keepRunner(ctx, after, s.Runner))
+		refused, failed = errors.Join(refused, more), errors.Join(failed, err)
+	}
+	p.refuse(&s, refused)
 	if err := c.writeStatus(ctx, s.Workspace, p.Status); err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
+	c.tell(s.Workspace, p, v)
+	switch {
+	case p.Replicas == 0:
+		failed = errors.Join(failed, c.stopRunner(ctx, s.Runner))
+	case p.Resumed: // after the note, by which its clock is a new one
+		failed = errors.Join(failed, c.keepRunner(ctx, after, s.Runner))
+	}
+	return errors.Join(failed, refused, c.prune(ctx, s.Workspace, p.Prune))
+}
+
+// split tells what the API server will never take as it is from what may work later.
+func split(errs ...error) (refused, failed error) {
+	for _, err := range errs {
+		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) || apierrors.IsBadRequest(err) {
+			refused = errors.Join(refused, err)
+		} else {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return refused, failed
+}
+
+// tell lets its user know what was decided, once it is noted.
+func (c *Controller) tell(w *api.Workspace, p Plan, v Verdict) {
 	for _, e := range p.Events {
 		kind := corev1.EventTypeNormal
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		c.config.Events.Eventf(s.Workspace, nil, kind, e.Reason, "Workspace", "%s", e.Message)
+		c.config.Events.Eventf(w, nil, kind, e.Reason, "Workspace", "%s", short(e.Message, longestNote))
 		if e.Reason == api.ReasonSaveFailed && v.SaveFailed != nil {
 			v.SaveFailed(e.Message)
 		}
 	}
-	after := s.Workspace.DeepCopy()
-	after.Status = p.Status
-	return errors.Join(c.keepRunner(ctx, after, s.Runner, p.Replicas), c.prune(ctx, s.Workspace, p.Prune))
 }

@@ -4,7 +4,9 @@ package workspace
 
 import (
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -45,9 +47,13 @@ type Event struct {
 func Next(s Seen) Plan {
 	p := Plan{Replicas: 1, Status: *s.Workspace.Status.DeepCopy()}
 	p.Status.ObservedGeneration = s.Workspace.Generation
-	if s.Workspace.Spec.Paused {
+	switch {
+	case s.Taken:
+		p.Replicas = 0
+		p.phase(&s, api.PhaseFailed, api.ReasonInvalidTemplate, fmt.Sprintf("a StatefulSet %s exists and belongs to another; rename one of the two", s.Workspace.Name))
+	case s.Workspace.Spec.Paused:
 		s.pause(&p)
-	} else {
+	default:
 		s.run(&p)
 	}
 	s.prune(&p)
@@ -101,6 +107,39 @@ func (p *Plan) phase(s *Seen, phase api.WorkspacePhase, reason, message string) 
 		p.Status.Since = &now
 	}
 	p.Status.Phase, p.Status.Reason, p.Status.Message = phase, reason, message
+}
+
+// refuse notes what the API server does not take of what it is made of. One that runs
+// goes on running; its user is told when the words change.
+func (p *Plan) refuse(s *Seen, err error) {
+	if err == nil {
+		return
+	}
+	message := short(err.Error(), longestNote)
+	if p.Replicas > 0 && s.Pod == nil {
+		p.phase(s, api.PhaseFailed, api.ReasonInvalidTemplate, message)
+	} else if p.Status.Message == "" {
+		p.Status.Reason, p.Status.Message = api.ReasonInvalidTemplate, message
+	}
+	if !strings.Contains(s.Workspace.Status.Message, message) {
+		p.warn(api.ReasonInvalidTemplate, "%s", message)
+	}
+}
+
+// longestNote is what the API server takes of an event's note; failures quote at most
+// longestQuote of what others say.
+const longestNote, longestQuote = 1000, 400
+
+// short cuts a text at a number of bytes, between two characters.
+func short(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + " …"
 }
 
 func (p *Plan) tell(reason, format string, args ...any) {

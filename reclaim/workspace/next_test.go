@@ -85,8 +85,8 @@ func TestAPauseSavesFirstAndThenFrees(t *testing.T) {
 		t.Fatalf("resumed: %+v", p)
 	}
 	w.Status = p.Status
-	if spec := podSpec(w); spec.Containers[0].Image != "saved:1" || spec.NodeSelector[corev1.LabelHostname] != "n1" {
-		t.Errorf("it comes back as %s on %v", spec.Containers[0].Image, spec.NodeSelector)
+	if spec := podSpec(w); spec.Containers[0].Image != "saved:1" || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0] != "n1" {
+		t.Errorf("it comes back as %s on %v", spec.Containers[0].Image, spec.Affinity)
 	}
 }
 
@@ -207,5 +207,65 @@ func TestAWorkspaceOfNoProjectIsToldSo(t *testing.T) {
 	p := Next(Seen{Workspace: w, Now: start})
 	if p.Replicas != 0 || p.Status.Phase != api.PhaseFailed || p.Status.Reason != api.ReasonUnmanaged || !strings.Contains(p.Status.Message, api.ProjectLabel) {
 		t.Errorf("%+v", p)
+	}
+}
+
+func TestAChangedImageIsWhatItStartsFromNext(t *testing.T) {
+	w := lab()
+	s := running(w)
+	w.Spec.Image, w.Spec.Paused = "notebook:2", true
+	p := Next(s)
+	if p.Create == nil || p.Create.BaseImage != "notebook:1" {
+		t.Fatalf("what ran was made from notebook:1: %+v", p.Create)
+	}
+	w.Status.Saved = &api.SavedState{Snapshot: "s1", Image: "saved:1", BaseImage: p.Create.BaseImage}
+	if got := podSpec(w).Containers[0].Image; got != "notebook:2" {
+		t.Errorf("it starts from %s", got)
+	}
+	w.Spec.Image = "notebook:1"
+	if got := podSpec(w).Containers[0].Image; got != "saved:1" {
+		t.Errorf("set back, it starts from %s", got)
+	}
+}
+
+func TestANameThatIsTakenIsSaidAndNothingOfItTouched(t *testing.T) {
+	w := lab()
+	w.Spec.Paused = true
+	p := Next(Seen{Workspace: w, Taken: true, Now: start})
+	if p.Status.Phase != api.PhaseFailed || p.Create != nil || p.Replicas != 0 || !strings.Contains(p.Status.Message, "belongs to another") {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestAPodThatItsStatefulSetLeftBehindIsSavedFirst(t *testing.T) {
+	w := lab()
+	w.Spec.Paused = true
+	s := running(w)
+	s.Runner = nil
+	s.Pod.Labels, s.Pod.OwnerReferences = map[string]string{api.WorkspaceLabel: "lab"}, nil
+	s.Pod.Annotations[api.UserAnnotation] = "alice"
+	if !s.ours(s.Pod) {
+		t.Fatal("it is not seen as the Workspace's")
+	}
+	if p := Next(s); p.Create == nil || p.Status.Pause.FreedAt != nil {
+		t.Errorf("%+v", p)
+	}
+	s.Pod.Annotations[api.UserAnnotation] = "bob"
+	if s.ours(s.Pod) {
+		t.Error("another's pod is taken for it")
+	}
+}
+
+func TestLongFailuresAreCut(t *testing.T) {
+	w := lab()
+	w.Spec.Paused = true
+	s := running(w)
+	p := Next(s)
+	w.Status = p.Status
+	s.Snapshots = []api.WorkspaceSnapshot{{ObjectMeta: metav1.ObjectMeta{Name: p.CreateName}, Spec: *p.Create,
+		Status: api.WorkspaceSnapshotStatus{Phase: api.SnapshotFailed, Reason: api.ReasonHookFailed, Message: strings.Repeat("ä", 30_000)}}}
+	p = Next(s)
+	if len(p.Events) != 1 || len(p.Events[0].Message) > longestNote {
+		t.Errorf("%d events", len(p.Events))
 	}
 }

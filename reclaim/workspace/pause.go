@@ -24,7 +24,18 @@ func (s *Seen) pause(p *Plan) {
 		s.paused(p)
 	case s.stopped() || s.saved(p):
 		p.Replicas = 0
+		s.unsaved(p)
 		p.phase(s, api.PhaseSaving, "Stopping", "its work is saved; its processes end")
+	}
+}
+
+// unsaved says of one that somebody else stopped that its work was not saved.
+func (s *Seen) unsaved(p *Plan) {
+	needs := s.Workspace.Spec.BeforePause != nil || s.wanted()
+	current := s.snapshot(p.Status.Pause.Snapshot)
+	if s.stopped() && needs && p.Status.Pause.Attempts > 0 && (current == nil || current.Status.Phase != api.SnapshotSaved) {
+		p.condition(s, metav1.Condition{Type: api.ConditionSaved, Status: metav1.ConditionFalse, Reason: api.ReasonContainerGone,
+			Message: "it was stopped before its file system was saved; its volumes are kept"})
 	}
 }
 
@@ -151,10 +162,18 @@ func (s *Seen) begin(p *Plan) {
 	p.Create = &api.WorkspaceSnapshotSpec{
 		Workspace: s.Workspace.Name, WorkspaceUID: string(s.Workspace.UID),
 		Node: s.Pod.Spec.NodeName, Pod: s.Pod.Name, PodUID: string(s.Pod.UID), Container: containerName,
-		BaseImage: s.Workspace.Spec.Image, Hook: s.Workspace.Spec.BeforePause, Commit: s.wanted(),
+		BaseImage: s.madeFrom(), Hook: s.Workspace.Spec.BeforePause, Commit: s.wanted(),
 		MaxSize: quantity(s.Save.MaxBytes),
 	}
 	p.phase(s, api.PhaseSaving, string(api.SnapshotPending), fmt.Sprintf("node %s is asked to save its work (WorkspaceSnapshot %s)", p.Create.Node, p.CreateName))
+}
+
+// madeFrom is the spec.image that its pod was made from, which may be another by now.
+func (s *Seen) madeFrom() string {
+	if image := s.Pod.Annotations[imageAnnotation]; image != "" {
+		return image
+	}
+	return s.Workspace.Spec.Image
 }
 
 // failed keeps it up, tells its user, and says when it is tried again.
@@ -162,10 +181,10 @@ func (s *Seen) failed(p *Plan, w *api.WorkspaceSnapshot) {
 	pause := p.Status.Pause
 	wait := reclaim.Backoff(int(pause.Attempts))
 	at := metav1.NewTime(s.Now.Add(wait))
-	pause.RetryAt, pause.Message = &at, w.Status.Message
+	pause.RetryAt, pause.Message = &at, short(w.Status.Message, longestQuote)
 	p.After = wait
 	message := fmt.Sprintf("its work could not be saved (%s: %s), so it goes on running and holds its set; it is tried again at %s",
-		w.Status.Reason, w.Status.Message, at.UTC().Format("15:04:05 MST"))
+		w.Status.Reason, pause.Message, at.UTC().Format("15:04:05 MST"))
 	p.warn(api.ReasonSaveFailed, "%s", message)
 	p.condition(s, metav1.Condition{Type: api.ConditionSaved, Status: metav1.ConditionFalse, Reason: w.Status.Reason, Message: message})
 	p.phase(s, api.PhaseRunning, api.ReasonSaveFailed, message)

@@ -22,6 +22,8 @@ const (
 	containerName = "workspace"
 	// templateAnnotation says which spec a pod was made from.
 	templateAnnotation = "aipub.io/workspace-spec"
+	// imageAnnotation is the spec.image that a pod was made from.
+	imageAnnotation = "aipub.io/workspace-image"
 )
 
 func labels(w *api.Workspace) map[string]string {
@@ -51,7 +53,7 @@ func runner(w *api.Workspace, replicas int32) *appsv1.StatefulSet {
 			Selector:       &metav1.LabelSelector{MatchLabels: labels(w)},
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels(w), Annotations: map[string]string{templateAnnotation: digest(spec)}},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels(w), Annotations: map[string]string{templateAnnotation: digest(spec), imageAnnotation: w.Spec.Image}},
 				Spec:       spec,
 			},
 		},
@@ -92,7 +94,10 @@ func podSpec(w *api.Workspace) corev1.PodSpec {
 	if node != "" {
 		// Its file system is in that node's image store and nowhere else.
 		c.ImagePullPolicy = corev1.PullNever
-		spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
+				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}}},
+		}}}
 	}
 	for _, name := range w.Spec.ImagePullSecrets {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})

@@ -36,16 +36,30 @@ func (c *Controller) seeObjects(ctx context.Context, s *Seen) error {
 	runs, err := c.get(ctx, client.ObjectKeyFromObject(w), runner)
 	has, failed := c.get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name + "-0"}, pod)
 	lives, unread := c.get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: ClaimName(w)}, claim)
-	if runs {
+	switch {
+	case runs && metav1.IsControlledBy(runner, w):
 		s.Runner = runner
+	case runs:
+		s.Taken = true
 	}
-	if has && runs && metav1.IsControlledBy(pod, runner) {
+	if has && s.ours(pod) {
 		s.Pod = pod
 	}
 	if lives {
 		s.Claim = claim
 	}
 	return errors.Join(err, failed, unread)
+}
+
+// ours reports whether a pod is the Workspace's: its StatefulSet's or, where that is gone
+// and left it behind, one that was made for it and for the same user.
+func (s *Seen) ours(pod *corev1.Pod) bool {
+	if s.Runner != nil {
+		return metav1.IsControlledBy(pod, s.Runner)
+	}
+	w := s.Workspace
+	return !s.Taken && pod.Labels[api.WorkspaceLabel] == w.Name && pod.Annotations[templateAnnotation] != "" &&
+		pod.Annotations[api.UserAnnotation] == w.Annotations[api.UserAnnotation]
 }
 
 func (c *Controller) seeSnapshots(ctx context.Context, s *Seen) error {
@@ -57,6 +71,24 @@ func (c *Controller) seeSnapshots(ctx context.Context, s *Seen) error {
 		if item.Spec.WorkspaceUID == string(s.Workspace.UID) {
 			s.Snapshots = append(s.Snapshots, item)
 		}
+	}
+	return c.seeLatest(ctx, s)
+}
+
+// seeLatest reads the snapshot of the pause under way from the API server where the cache
+// does not know it yet: it must not be asked for twice.
+func (c *Controller) seeLatest(ctx context.Context, s *Seen) error {
+	pause := s.Workspace.Status.Pause
+	if pause == nil || pause.Snapshot == "" || s.snapshot(pause.Snapshot) != nil {
+		return nil
+	}
+	latest := api.WorkspaceSnapshot{}
+	err := c.config.Live.Get(ctx, client.ObjectKey{Namespace: s.Workspace.Namespace, Name: pause.Snapshot}, &latest)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read snapshot %s: %w", pause.Snapshot, err)
+	}
+	if err == nil && latest.Spec.WorkspaceUID == string(s.Workspace.UID) {
+		s.Snapshots = append(s.Snapshots, latest)
 	}
 	return nil
 }

@@ -18,6 +18,8 @@ type Seen struct {
 	// none. A pod that has ended counts until it is gone.
 	Runner *appsv1.StatefulSet
 	Pod    *corev1.Pod
+	// Taken is true when a StatefulSet of its name belongs to another.
+	Taken bool
 	// Claim is its home; nil where it has none, or not yet.
 	Claim *corev1.PersistentVolumeClaim
 	// Snapshots are its own, in no order.
@@ -77,9 +79,12 @@ func conditionOf(p *corev1.Pod, kind corev1.PodConditionType) corev1.PodConditio
 	return corev1.PodCondition{}
 }
 
-// stopped reports whether the StatefulSet makes no pod.
+// stopped reports whether nothing makes a pod of it, or keeps one.
 func (s *Seen) stopped() bool {
-	return s.Runner == nil || s.Runner.Spec.Replicas != nil && *s.Runner.Spec.Replicas == 0
+	if s.Runner == nil {
+		return s.Pod == nil
+	}
+	return s.Runner.Spec.Replicas != nil && *s.Runner.Spec.Replicas == 0
 }
 
 // gone reports whether no pod of it is left, nor will be made.

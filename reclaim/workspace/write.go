@@ -70,7 +70,7 @@ func (c *Controller) create(ctx context.Context, o client.Object) error {
 	err := c.client.Create(ctx, o, fieldManager)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("make %s %s/%s: one of this name exists and belongs to another; rename one of the two", kind, o.GetNamespace(), o.GetName())
+		return fmt.Errorf("make %s %s/%s: one of this name exists and belongs to another; rename one of the two: %w", kind, o.GetNamespace(), o.GetName(), err)
 	case err != nil:
 		return fmt.Errorf("make %s %s/%s: %w", kind, o.GetNamespace(), o.GetName(), err)
 	}
@@ -94,17 +94,29 @@ func (c *Controller) apply(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// keepRunner applies the StatefulSet where it differs in what matters.
-func (c *Controller) keepRunner(ctx context.Context, w *api.Workspace, is *appsv1.StatefulSet, replicas int32) error {
-	wanted := runner(w, replicas)
-	if is != nil && ptr.Deref(is.Spec.Replicas, 1) == replicas && metav1.IsControlledBy(is, w) &&
-		is.Spec.Template.Annotations[templateAnnotation] == wanted.Spec.Template.Annotations[templateAnnotation] {
+// keepRunner has the StatefulSet make a pod, of the template that is wanted now.
+func (c *Controller) keepRunner(ctx context.Context, w *api.Workspace, is *appsv1.StatefulSet) error {
+	wanted := runner(w, 1)
+	switch {
+	case is == nil:
+		return c.create(ctx, wanted)
+	case ptr.Deref(is.Spec.Replicas, 1) == 1 && is.Spec.Template.Annotations[templateAnnotation] == wanted.Spec.Template.Annotations[templateAnnotation]:
 		return nil
 	}
-	if is == nil || !metav1.IsControlledBy(is, w) {
-		return c.create(ctx, wanted)
-	}
 	return c.apply(ctx, wanted)
+}
+
+// stopRunner has the StatefulSet make no pod, whatever its template is.
+func (c *Controller) stopRunner(ctx context.Context, is *appsv1.StatefulSet) error {
+	if is == nil || ptr.Deref(is.Spec.Replicas, 1) == 0 {
+		return nil
+	}
+	after := is.DeepCopy()
+	after.Spec.Replicas = ptr.To(int32(0))
+	if err := c.client.Patch(ctx, after, client.MergeFrom(is), fieldManager); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("stop workspace %s/%s: %w", is.Namespace, is.Name, err)
+	}
+	return nil
 }
 
 func (c *Controller) keepService(ctx context.Context, w *api.Workspace) error {

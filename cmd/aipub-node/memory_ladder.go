@@ -116,8 +116,8 @@ func (l *loans) observe(g gpu.GPU, view socket.View) loan.Plan {
 			continue
 		}
 		sl := loan.Slice{
-			ID: v.ID, Guaranteed: v.GuaranteedBytes, Max: v.MaxMemoryBytes, Used: v.Memory.Committed + v.Memory.Overhead,
-			Wanted: v.ShortBytes, Residence: l.parking.residence(v.ID),
+			ID: v.ID, Guaranteed: v.GuaranteedBytes, Max: v.MaxMemoryBytes, Used: min(v.Memory.Committed+v.Memory.Overhead, s.Usable),
+			Wanted: min(v.ShortBytes, s.Usable), Residence: l.parking.residence(v.ID),
 		}
 		if v.Retired {
 			sl.Guaranteed, sl.Max, sl.Wanted = 0, 0, 0

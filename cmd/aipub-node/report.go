@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"time"
 
 	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/sharer"
@@ -43,6 +44,7 @@ func (a *agent) report() sharer.Report {
 			seen += driver[id]
 		}
 		one.MemoryBytes = max(one.MemoryBytes, seen)
+		one.Longest = min(one.Longest, time.Duration(view.At)) // the clock began with the node
 		for _, f := range found {
 			if slices.Contains(t.Slices, f.Slice) {
 				one.Findings = append(one.Findings, sharer.FindingReport{PID: f.Process.PID, Reason: string(f.Reason), Message: f.Message})
@@ -72,7 +74,7 @@ func tenantReport(t socket.TenantView, held map[gpu.SliceID]gpu.Status, used map
 		r.Percent += v.Permille / 10
 		r.MaxPercent += v.MaxPermille / 10
 		r.Lends, r.Borrows = r.Lends && v.Lend, r.Borrows && v.Borrow
-		r.MemoryBytes += v.Memory.Total()
+		r.MemoryBytes += possible(v)
 		r.MemoryLimitBytes += v.MemoryBytes
 		r.MemoryGuaranteedBytes += v.GuaranteedBytes
 		r.MemoryMaxBytes += max(v.GuaranteedBytes, v.MaxMemoryBytes)
@@ -86,6 +88,15 @@ func tenantReport(t socket.TenantView, held map[gpu.SliceID]gpu.Status, used map
 	r.MaxPercent = min(r.MaxPercent, 100*max(1, len(r.GPUs)))
 	r.Processes = len(pids)
 	return r
+}
+
+// possible is the memory that a slice's processes say they have, as far as it can
+// be true: they may write there what they like, and the driver says what is more.
+func possible(v socket.SliceView) uint64 {
+	if v.MemoryBytes == 0 {
+		return v.Memory.Total()
+	}
+	return min(v.Memory.Total(), max(v.MemoryBytes, v.MaxMemoryBytes))
 }
 
 // serveReport answers with the report as JSON.

@@ -5,6 +5,7 @@ package workspace
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -267,5 +268,20 @@ func TestLongFailuresAreCut(t *testing.T) {
 	p = Next(s)
 	if len(p.Events) != 1 || len(p.Events[0].Message) > longestNote {
 		t.Errorf("%d events", len(p.Events))
+	}
+}
+
+func TestWhatWasSavedLongAgoIsSavedAgain(t *testing.T) {
+	w := lab()
+	w.Spec.Paused = true
+	s := running(w)
+	p := Next(s)
+	w.Status = p.Status
+	finished := metav1.NewTime(start)
+	s.Snapshots = []api.WorkspaceSnapshot{{ObjectMeta: metav1.ObjectMeta{Name: p.CreateName}, Spec: *p.Create,
+		Status: api.WorkspaceSnapshotStatus{Phase: api.SnapshotSaved, Image: "saved:1", FinishedAt: &finished}}}
+	s.Now = start.Add(48 * time.Hour) // no controller was there to end it
+	if p = Next(s); p.Replicas != 1 || p.Create == nil || p.CreateName == s.Snapshots[0].Name {
+		t.Errorf("%+v", p)
 	}
 }

@@ -5,6 +5,7 @@ package workspace
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +70,7 @@ func (s *Seen) saved(p *Plan) bool {
 	current := s.current(p.Status.Pause)
 	switch {
 	case current == nil:
-	case current.Status.Phase == api.SnapshotSaved && (s.Pod == nil || current.Spec.PodUID == string(s.Pod.UID)):
+	case current.Status.Phase == api.SnapshotSaved && (s.Pod == nil || current.Spec.PodUID == string(s.Pod.UID)) && s.fresh(current):
 		s.take(p, current)
 		return true
 	case open(current) && !s.lost(p, current):
@@ -77,6 +78,14 @@ func (s *Seen) saved(p *Plan) bool {
 		return false
 	}
 	return s.attempt(p, current)
+}
+
+// stale is how old a saved file system may be when its container is ended. It is older
+// where nobody was there to end it; people may have gone on working.
+const stale = 10 * time.Minute
+
+func (s *Seen) fresh(w *api.WorkspaceSnapshot) bool {
+	return w.Status.FinishedAt == nil || s.Now.Sub(w.Status.FinishedAt.Time) < stale
 }
 
 // current is the snapshot of this pause; nil before it is asked for. One of a pause that

@@ -88,6 +88,7 @@ func (c *containerShare) average(s *api.SliceShare) {
 		Used: float64(s.UsedPercent), Lent: float64(s.LentPercent),
 		Borrowed: float64(s.BorrowedPercent), Waiting: float64(s.WaitingPercent),
 	}, c.Share)
+	c.PastLimiter = pastLimiter(c.Findings)
 	c.State = stateOf(sharer.TenantReport{Processes: c.Processes, Findings: c.Findings}, c.Time)
 }
 

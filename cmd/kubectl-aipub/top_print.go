@@ -27,7 +27,7 @@ func gpuShareTable(all []gpuShare) *metav1.Table {
 	t := columns("Node", "GPU", "Containers", "Share", "Used", "Lent", "Borrowed", "Unused", "Memory")
 	for _, g := range all {
 		cells := []string{g.Node, strconv.Itoa(g.GPU), strconv.Itoa(g.Containers), percent(g.Share)}
-		cells = append(cells, timeCells(g.Time)[:4]...)
+		cells = append(cells, timeCells(g.Time, g.PastLimiter)[:4]...)
 		addRow(t, append(cells, memoryOfLimit(g.MemoryBytes, g.MemoryLimitBytes))...)
 	}
 	return t
@@ -38,7 +38,7 @@ func containerShareTable(all []containerShare) *metav1.Table {
 		"+P99", "+Worst", "+Longest", "+Launches/s", "+Leases", "+Debt", "+Max", "+Sharing", "+Refused", "+Slices", "Container")
 	for _, c := range all {
 		cells := []string{c.Node, ranges(c.GPUs), c.Set, percent(float64(c.Share))}
-		cells = append(cells, timeCells(c.Time)...)
+		cells = append(cells, timeCells(c.Time, c.PastLimiter)...)
 		cells = append(cells, memoryOfLimit(c.MemoryBytes, c.MemoryLimitBytes), strconv.Itoa(c.Processes), c.State)
 		cells = append(cells, detailCells(c.Detail, c.Time != nil)...)
 		addRow(t, append(cells, strconv.Itoa(len(c.Slices)), cmp.Or(c.name(), "a container that is starting"))...)
@@ -46,12 +46,17 @@ func containerShareTable(all []containerShare) *metav1.Table {
 	return t
 }
 
-// timeCells are used, lent, borrowed, unused and waiting.
-func timeCells(t *used) []string {
+// timeCells are used, lent, borrowed, unused and waiting. All but the last are
+// doubtful where work is past the limiter.
+func timeCells(t *used, doubtful bool) []string {
 	if t == nil {
 		return make([]string, 5)
 	}
-	return []string{percent(t.Used), percent(t.Lent), percent(t.Borrowed), percent(t.Unused), percent(t.Waiting)}
+	mark := ""
+	if doubtful {
+		mark = "?"
+	}
+	return []string{percent(t.Used) + mark, percent(t.Lent) + mark, percent(t.Borrowed) + mark, percent(t.Unused) + mark, percent(t.Waiting)}
 }
 
 // detailCells are the last reclaim and what is for wide tables only. Without

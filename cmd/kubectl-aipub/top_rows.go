@@ -37,7 +37,7 @@ func containerShares(before, after sharer.Report) []containerShare {
 			c.Time = timeOf(r, t.Percent).rounded()
 			c.Detail.LaunchesPerSecond = perSecond(old[t.ID].Launches, t.Launches, apart)
 		}
-		c.State = stateOf(t, c.Time)
+		c.State, c.PastLimiter = stateOf(t, c.Time), pastLimiter(t.Findings)
 		all = append(all, c)
 	}
 	return all
@@ -73,14 +73,16 @@ func perSecond(from, to uint64, apart time.Duration) float64 {
 }
 
 // stateOf is one word for what a container does: what it is at this moment,
-// and for who is at rest at this moment what it was since the last report.
+// and for who is at rest at this moment what it was since the last report. Who is past
+// the limiter does what cannot be told; the word is what was found.
 func stateOf(t sharer.TenantReport, time *used) string {
 	if time == nil {
 		time = &used{}
 	}
+	reason, grave := worst(t.Findings)
 	switch {
-	case t.Processes == 0 && len(t.Findings) > 0:
-		return t.Findings[0].Reason
+	case grave || (t.Processes == 0 && reason != ""):
+		return reason
 	case t.Processes == 0:
 		return stateEmpty
 	case t.Wants && !t.HasLease:
@@ -156,6 +158,7 @@ func gpuShares(all []containerShare) []gpuShare {
 func (g *gpuShare) add(c containerShare) {
 	parts := float64(len(c.GPUs))
 	g.Containers++
+	g.PastLimiter = g.PastLimiter || c.PastLimiter
 	g.Share += float64(c.Share) / parts
 	g.MemoryBytes += c.MemoryBytes / uint64(len(c.GPUs))
 	g.MemoryLimitBytes += c.MemoryLimitBytes / uint64(len(c.GPUs))

@@ -53,7 +53,11 @@ func TestStateOf(t *testing.T) {
 	}{
 		"no process":                           {sharer.TenantReport{}, nil, stateEmpty},
 		"a process past the limiter":           {sharer.TenantReport{Findings: found}, nil, "NotAttached"},
-		"one past the limiter and one within":  {sharer.TenantReport{Findings: found, Processes: 1}, nil, stateIdle},
+		"one past the limiter and one within":  {sharer.TenantReport{Findings: found, Processes: 1}, nil, "NotAttached"},
+		"the worst counts":                     {sharer.TenantReport{Findings: several("DamagedPage", "UnaccountedTime", "OverMemory"), Processes: 1}, nil, "OverMemory"},
+		"past the limiter is not lending":      {sharer.TenantReport{Findings: several("StaleBuild", "UnaccountedTime"), Processes: 1}, &used{Lent: 20}, "UnaccountedTime"},
+		"found, and nothing grave":             {sharer.TenantReport{Findings: several("StaleBuild"), Processes: 1}, &used{Lent: 20}, stateLending},
+		"found, nothing grave, and no process": {sharer.TenantReport{Findings: several("BorrowerEnded")}, nil, "BorrowerEnded"},
 		"has the GPU":                          {sharer.TenantReport{Processes: 1, HasLease: true}, nil, stateRunning},
 		"has the GPU on others' account":       {sharer.TenantReport{Processes: 1, HasLease: true, HasBorrowed: true}, nil, stateBorrowing},
 		"has the GPU and has borrowed":         {sharer.TenantReport{Processes: 1, HasLease: true}, &used{Used: 60, Borrowed: 10}, stateBorrowing},
@@ -74,13 +78,36 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
+func several(reasons ...string) (all []sharer.FindingReport) {
+	for _, r := range reasons {
+		all = append(all, sharer.FindingReport{Reason: r})
+	}
+	return all
+}
+
+func TestTimesOfWhoIsPastTheLimiterAreDoubtful(t *testing.T) {
+	for reason, want := range map[string]bool{"NotAttached": true, "WrongSlice": true, "UnaccountedTime": true, "OverMemory": false, "DamagedPage": false} {
+		before, after := twoRounds()
+		after.Tenants = after.Tenants[1:2]
+		after.Tenants[0].Findings = several("StaleBuild", reason)
+		all := containerShares(before, after)
+		gpus := gpuShares(all)
+		if all[0].PastLimiter != want || gpus[0].PastLimiter != want {
+			t.Errorf("%s: the container's times are doubtful: %v, the GPU's: %v, want %v", reason, all[0].PastLimiter, gpus[0].PastLimiter, want)
+		}
+	}
+	if got := timeCells(&used{Used: 1, Lent: 46}, true); got[0] != "1%?" || got[1] != "46%?" || got[4] != "0%" {
+		t.Errorf("doubtful times are %v", got)
+	}
+}
+
 func TestAGPUSumsUpItsContainers(t *testing.T) {
 	got := gpuShares(containerShares(twoRounds()))
 	want := []gpuShare{
 		// Half of what serving has counts here, half on GPU 1.
-		{Node: "gpu-01", GPU: 0, Containers: 3, Share: 100, MemoryBytes: 34 << 30, MemoryLimitBytes: 140 << 30,
+		{Node: "gpu-01", GPU: 0, Containers: 3, Share: 100, PastLimiter: true, MemoryBytes: 34 << 30, MemoryLimitBytes: 140 << 30,
 			Time: &used{Used: 91.3, Lent: 46, Borrowed: 46, Unused: 3.7 + 5, Waiting: 25}},
-		{Node: "gpu-01", GPU: 1, Containers: 1, Share: 25, MemoryBytes: 5 << 30, MemoryLimitBytes: 35 << 30,
+		{Node: "gpu-01", GPU: 1, Containers: 1, Share: 25, PastLimiter: true, MemoryBytes: 5 << 30, MemoryLimitBytes: 35 << 30,
 			Time: &used{Used: 20, Unused: 5, Waiting: 25}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {

@@ -61,6 +61,9 @@ type containerShare struct {
 	MemoryLimitBytes uint64 `json:"memoryLimitBytes"` // 0: none
 	// Time is nil where two reports could not be compared.
 	Time *used `json:"time,omitempty"`
+	// PastLimiter is that it has work which the agent does not count: it used more
+	// than Time says, and lent less.
+	PastLimiter bool `json:"pastLimiter,omitempty"`
 	// Detail is what only the agent knows.
 	Detail   *shareDetail           `json:"detail,omitempty"`
 	Findings []sharer.FindingReport `json:"findings,omitempty"`
@@ -91,7 +94,8 @@ type gpuShare struct {
 	GPU              int     `json:"gpu"`
 	Containers       int     `json:"containers"`
 	Share            float64 `json:"sharePercent"`
-	Time             *used   `json:"time,omitempty"` // nil unless known of all its containers
+	Time             *used   `json:"time,omitempty"`        // nil unless known of all its containers
+	PastLimiter      bool    `json:"pastLimiter,omitempty"` // a container's
 	MemoryBytes      uint64  `json:"memoryBytes"`
 	MemoryLimitBytes uint64  `json:"memoryLimitBytes"`
 }

@@ -17,9 +17,8 @@ type clock struct {
 	from, last sharer.Instant
 	start, now account
 	seen       time.Duration // as the driver says, since from
-	inFlight   bool          // at each look since from
-	short      bool          // in the last full window too little was accounted for
-	clearly    int           // windows in a row in which far too little was
+	short      bool          // in the last full window that says so too little was accounted for
+	clearly    int           // such windows in a row in which far too little was
 	detail     string
 }
 
@@ -58,7 +57,7 @@ func (a *Auditor) unaccountedTime(ix index) []Finding {
 		now, inFlight, ungated := ix.account(p)
 		if !seen || c.now.said > now.said || c.now.leased > now.leased || ix.At.Sub(c.last) > busyGap {
 			// New, or counted anew: by another program, or an agent that returned.
-			c = clock{from: ix.At, last: ix.At, start: now, now: now, inFlight: true}
+			c = clock{from: ix.At, last: ix.At, start: now, now: now}
 		}
 		c.advance(ix.At, now, inFlight, min(max(p.BusyPercent, 0), 100))
 		clocks[key] = c
@@ -76,22 +75,27 @@ func (a *Auditor) unaccountedTime(ix index) []Finding {
 func (c *clock) advance(now sharer.Instant, total account, inFlight bool, percent int) {
 	c.seen += now.Sub(c.last) * time.Duration(percent) / 100
 	c.last, c.now = now, total
-	c.inFlight = c.inFlight && inFlight
 	length := now.Sub(c.from)
 	if length < busyWindow {
 		return
 	}
 	said, leased := total.said-c.start.said, total.leased-c.start.leased
 	lacks := float64(c.seen-max(said, leased)) / float64(length)
-	c.short = lacks > busyForgiven
-	if lacks > busyNoise && !c.inFlight { // a long kernel is told of when it ends
-		c.clearly++
-	} else {
+	if lacks <= busyForgiven {
+		c.short = false
+	}
+	if lacks <= busyNoise {
 		c.clearly = 0
+	}
+	if !inFlight { // else it is told of when that ends: the window says nothing
+		c.short = lacks > busyForgiven
+		if lacks > busyNoise {
+			c.clearly++
+		}
 	}
 	c.detail = fmt.Sprintf("%s of %s, and says %s",
 		c.seen.Round(time.Millisecond), length.Round(time.Millisecond), said.Round(time.Millisecond))
-	c.from, c.start, c.seen, c.inFlight = now, total, 0, true
+	c.from, c.start, c.seen = now, total, 0
 }
 
 // account is what explains how busy a process keeps a GPU. Of a page that is

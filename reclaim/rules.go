@@ -122,7 +122,7 @@ func (r *Rules) addSave(name string, p api.ReclaimPolicySpec) {
 		r.Save, r.SavePolicy = api.SaveCommit, name
 	}
 	size := int64(defaultMaxSave)
-	if p.MaxSaveSize != nil {
+	if p.MaxSaveSize != nil && p.MaxSaveSize.Sign() > 0 {
 		size = p.MaxSaveSize.Value()
 	}
 	if r.MaxSavePolicy == "" || size < r.MaxSaveBytes {

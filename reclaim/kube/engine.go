@@ -119,6 +119,9 @@ func (e *Engine) subject(ctx context.Context, c Case, rules reclaim.Rules, now t
 	s := reclaim.Subject{Workload: c.Workload, Occupancy: c.Occupancy, Pausing: c.Pausing, Paused: c.Paused}
 	var on []*corev1.Pod
 	for _, p := range c.Pods {
+		if p.DeletionTimestamp != nil && c.Occupancy.Since == nil {
+			continue // it ends, from before a pause: no clock begins with it
+		}
 		if p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
 			on = append(on, p)
 			s.Pods = append(s.Pods, reclaim.Holder{UID: string(p.UID), Since: boundAt(p)})

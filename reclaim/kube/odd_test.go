@@ -30,7 +30,10 @@ func TestWhatIsWrongWithAWorkspaceHoldsUpNoPause(t *testing.T) {
 			c.set(t, name, func(w *api.Workspace) { w.Spec.Ports[0].Port = 9999 })
 		},
 		"account": func(t *testing.T, name string) {
-			c.set(t, name, func(w *api.Workspace) { w.Spec.Command = []string{"another"}; w.Spec.ImagePullSecrets = []string{"No Such!"} })
+			c.set(t, name, func(w *api.Workspace) {
+				w.Spec.Command = []string{"another"}
+				w.Spec.ImagePullSecrets = []string{"No Such!"}
+			})
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -61,4 +64,48 @@ func TestANameThatAnotherHasIsSaid(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: team, Name: "taken"}, s); err != nil || len(s.OwnerReferences) > 0 || s.Spec.Ports[0].Port != 80 {
 		t.Errorf("it was taken over: %v, %+v", err, s)
 	}
+}
+
+// TestAResumeBeforeThePodHasEndedBeginsANewClock resumes while the former pod still ends.
+func TestAResumeBeforeThePodHasEndedBeginsANewClock(t *testing.T) {
+	c := start(t)
+	c.play(t)
+	defer c.control(t, nil)()
+	c.create(t, policy(0))
+	c.create(t, newWorkspace("lab"))
+	c.phase(t, "lab", api.PhaseRunning)
+	pod := &corev1.Pod{}
+	hold := func(finalizers ...string) {
+		eventually(t, "hold its pod", func() error {
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: team, Name: "lab-0"}, pod); err != nil {
+				return err
+			}
+			pod.Finalizers = finalizers
+			return c.Update(t.Context(), pod)
+		})
+	}
+	hold("test.aipub.io/slow")
+	former := pod.UID
+	c.held(t, "lab", 7200)
+	eventually(t, "its former pod ends", func() error {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: team, Name: "lab-0"}, pod); err != nil || pod.DeletionTimestamp == nil {
+			return fmt.Errorf("%v, deleted %v", err, pod.DeletionTimestamp)
+		}
+		return nil
+	})
+	c.set(t, "lab", func(w *api.Workspace) { w.Spec.Paused = false })
+	eventually(t, "it is resumed", func() error {
+		if w := c.workspace(t, "lab"); w.Status.Pause != nil || w.Status.Occupancy != nil && w.Status.Occupancy.Since != nil {
+			return fmt.Errorf("pause %+v, clock %+v", w.Status.Pause, w.Status.Occupancy)
+		}
+		return nil
+	})
+	hold()
+	eventually(t, "it runs, on a new clock", func() error {
+		w := c.workspace(t, "lab")
+		if o := w.Status.Occupancy; w.Spec.Paused || o == nil || o.Since == nil || o.HeldSeconds != 0 || o.Pod == string(former) {
+			return fmt.Errorf("paused %t, clock %+v", w.Spec.Paused, o)
+		}
+		return nil
+	})
 }

@@ -35,11 +35,13 @@ func NewOthers(k Kind, engine *Engine, c client.Client, live client.Reader) *Oth
 	return &Others{Kind: k, engine: engine, client: c, live: live}
 }
 
-// bound reports whether a workload is one that people work in, in a project, and that
-// no controller made for something else.
+// bound reports whether a workload is one that people work in, in a project. What a
+// controller made for something else, such as the StatefulSet of a Workspace, is bound by
+// name only: its pods belong to that one. Who owns it is not asked, since anybody can
+// write that.
 func bound(o client.Object) bool {
 	a := o.GetAnnotations()
-	return a[api.TypeAnnotation] == string(api.TypeWorkspace) && a[api.ProjectAnnotation] != "" && metav1.GetControllerOf(o) == nil
+	return a[api.TypeAnnotation] == string(api.TypeWorkspace) && a[api.ProjectAnnotation] != ""
 }
 
 func (o *Others) object() *metav1.PartialObjectMetadata {
@@ -55,7 +57,7 @@ func (o *Others) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named(name).
 		WatchesMetadata(o.object(), &handler.EnqueueRequestForObject{}, ctrlOnly(predicate.NewPredicateFuncs(bound))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(o.ofPod)).
-		Watches(&api.ReclaimPolicy{}, handler.EnqueueRequestsFromMapFunc(o.all)).
+		Watches(&api.ReclaimPolicy{}, handler.EnqueueRequestsFromMapFunc(o.all), ctrlOnly(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(o)
 	if err != nil {
@@ -118,8 +120,11 @@ func (o *Others) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if paused != nil {
+	switch {
+	case paused != nil:
 		return reconcile.Result{}, o.whilePaused(ctx, c, paused)
+	case len(c.Pods) == 0 && metav1.GetControllerOf(is) != nil:
+		return reconcile.Result{}, nil // its owner is paused, not it
 	}
 	if is.Annotations[api.PauseAnnotation] == "true" {
 		return reconcile.Result{}, o.pause(ctx, c, &api.Pause{At: *stamp(o.engine.Now()), Reason: api.ReasonRequested}, nil)

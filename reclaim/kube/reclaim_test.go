@@ -186,6 +186,7 @@ func TestADeploymentOfTypeWorkspaceIsPausedAndResumed(t *testing.T) {
 	}}
 	service := meta
 	service.Name, service.Annotations = "service", map[string]string{api.UserAnnotation: "alice", api.ProjectAnnotation: "vision", api.TypeAnnotation: string(api.TypeOperation)}
+	meta.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "forged", UID: "forged", Controller: ptr.To(true)}} // frees it of nothing
 	for _, m := range []metav1.ObjectMeta{meta, service} {
 		c.create(t, &appsv1.Deployment{ObjectMeta: m, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "notebook:1"}}}}}})

@@ -153,8 +153,10 @@ func (c *Controller) look(ctx context.Context, req reconcile.Request) (reconcile
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	verdict, err := c.config.Reclaimer.Step(ctx, w, seen.Pod)
-	if err != nil {
+	var verdict Verdict
+	if seen.resumes() { // the clock that there is ended with the pause
+		verdict.DropExtend = w.Annotations[api.ExtendAnnotation] != ""
+	} else if verdict, err = c.config.Reclaimer.Step(ctx, w, seen.Pod); err != nil {
 		return reconcile.Result{}, fmt.Errorf("keep the clock of workspace %s: %w", req.NamespacedName, err)
 	}
 	seen.Save = verdict.Save

@@ -65,7 +65,7 @@ func Next(s Seen) Plan {
 func (s *Seen) run(p *Plan) {
 	if s.Workspace.Status.Pause != nil {
 		p.Status.Pause = nil
-		p.Resumed = s.stopped()
+		p.Resumed = s.resumes()
 		if p.Resumed {
 			p.tell(api.ReasonResumed, "it starts again, and its clock anew")
 		}

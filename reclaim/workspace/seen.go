@@ -87,6 +87,12 @@ func (s *Seen) stopped() bool {
 	return s.Runner.Spec.Replicas != nil && *s.Runner.Spec.Replicas == 0
 }
 
+// resumes reports whether it was paused and shall run again, as opposed to a pause that
+// is called off before anything was stopped.
+func (s *Seen) resumes() bool {
+	return !s.Workspace.Spec.Paused && s.Workspace.Status.Pause != nil && s.stopped()
+}
+
 // gone reports whether no pod of it is left, nor will be made.
 func (s *Seen) gone() bool {
 	if s.Pod != nil || !s.stopped() {

@@ -3,6 +3,7 @@
 package kube_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,10 +89,11 @@ func TestAResumeBeforeThePodHasEndedBeginsANewClock(t *testing.T) {
 	former := pod.UID
 	c.held(t, "lab", 7200)
 	eventually(t, "its former pod ends", func() error {
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: team, Name: "lab-0"}, pod); err != nil || pod.DeletionTimestamp == nil {
-			return fmt.Errorf("%v, deleted %v", err, pod.DeletionTimestamp)
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: team, Name: "lab-0"}, pod)
+		if err == nil && pod.DeletionTimestamp == nil {
+			err = errors.New("nobody deletes it")
 		}
-		return nil
+		return err
 	})
 	c.set(t, "lab", func(w *api.Workspace) { w.Spec.Paused = false })
 	eventually(t, "it is resumed", func() error {

@@ -53,10 +53,10 @@ func workspaceNamed(t *testing.T, name, script string, more ...string) {
 		mustKubectl(t, "-n", project, "delete", "workspace", name, "--wait")
 		eventually(t, time.Minute, "its pod is gone", func(ctx context.Context) error {
 			err := shared.Get(ctx, client.ObjectKey{Namespace: project, Name: name + "-0"}, &corev1.Pod{})
-			if client.IgnoreNotFound(err) == nil && err != nil {
-				return nil
+			if err == nil {
+				err = fmt.Errorf("it is still there")
 			}
-			return fmt.Errorf("it is still there: %v", err)
+			return client.IgnoreNotFound(err)
 		})
 	})
 }

@@ -51,11 +51,11 @@ func runController(ctx context.Context, o *options, logs io.Writer) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	log, err := newLogger(o, logs)
+	config, err := o.restConfig()
 	if err != nil {
 		return err
 	}
-	config, err := o.restConfig()
+	log, err := newLogger(o, logs)
 	if err != nil {
 		return err
 	}

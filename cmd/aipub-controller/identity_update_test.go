@@ -126,6 +126,7 @@ func testGates(t *testing.T, c *cluster) {
 	requireRefused(t, c.as(t, "bob").SubResource("binding").Create(t.Context(), pod, binding), "aipub-pods-bind", "leave them out")
 
 	debug := note(pod.DeepCopy(), v1alpha1.UserAnnotation, "bob")
+	debug.ResourceVersion = "" // whatever the controller says of the pod meanwhile
 	debug.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "example.com/debug"}}}
 	// The subresource may leave metadata alone; either way, alice stays charged.
 	if err := c.as(t, "bob").SubResource("ephemeralcontainers").Update(t.Context(), debug); err != nil {

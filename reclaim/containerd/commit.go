@@ -5,6 +5,7 @@ package containerd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -82,8 +83,10 @@ func (c *Client) layer(ctx context.Context, id string, o *origin) (layer, error)
 	if err := c.freeze(ctx, id); err != nil {
 		return layer{}, err // release thaws, should it be half frozen
 	}
+	// A name of its own: containerd may still be at the one of an agent that was killed.
+	ref := fmt.Sprintf("%s-%d", leaseOf(id), time.Now().UnixNano())
 	got, err := c.diff.Diff(ctx, &diff.DiffRequest{
-		Left: lower.Mounts, Right: upper.Mounts, MediaType: string(ggcr.OCILayer), Ref: leaseOf(id),
+		Left: lower.Mounts, Right: upper.Mounts, MediaType: string(ggcr.OCILayer), Ref: ref,
 	})
 	// It need not wait for the rest.
 	thaw, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)

@@ -59,6 +59,8 @@ func runController(ctx context.Context, o *options, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
 	mgr, err := newManager(config, o, log)
 	if err != nil {
 		return err
@@ -70,18 +72,13 @@ func runController(ctx context.Context, o *options, logs io.Writer) error {
 	return nil
 }
 
-// newLogger makes the one log of the process, as JSON, and leads the libraries
-// into it.
+// newLogger makes the one log of the process, as JSON.
 func newLogger(o *options, logs io.Writer) (logr.Logger, error) {
 	level, err := o.level()
 	if err != nil {
 		return logr.Logger{}, err
 	}
-	handler := slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})
-	log := logr.FromSlogHandler(handler)
-	ctrl.SetLogger(log)
-	klog.SetLogger(log)
-	return log, nil
+	return logr.FromSlogHandler(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})), nil
 }
 
 func newScheme() *runtime.Scheme {

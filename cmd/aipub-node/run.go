@@ -36,6 +36,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	klog.SetLogger(log)
+	ctrllog.SetLogger(log)
 	log.Info("starting", "version", version, "node", o.node)
 	return serve(ctx, o, log)
 }
@@ -45,10 +47,7 @@ func logger(o options) (logr.Logger, error) {
 	if err != nil {
 		return logr.Logger{}, err
 	}
-	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	klog.SetLogger(log)
-	ctrllog.SetLogger(log)
-	return log, nil
+	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
 }
 
 // serve wires the agent to its cluster.

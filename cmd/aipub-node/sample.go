@@ -178,7 +178,7 @@ func attached(v socket.View) []attach.Attached {
 			Process: attach.ProcessID{PID: p.HostPID, Start: p.StartTime}, Slice: p.Slice, Slot: p.Slot,
 			BuildID: p.BuildID, Ungated: p.Problems&wire.ProblemUngated != 0, InFlight: p.InFlight,
 			CommittedBytes: p.Memory.Committed, PendingBytes: p.Memory.Pending, OverheadBytes: p.Memory.Overhead,
-			ManagedBytes: p.Memory.Managed, Busy: p.Work.Busy,
+			ManagedBytes: p.Memory.Managed, Busy: p.Work.Busy, Launches: p.Work.Launches,
 		})
 	}
 	return all

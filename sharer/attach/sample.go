@@ -90,4 +90,5 @@ type Attached struct {
 
 	CommittedBytes, PendingBytes, OverheadBytes, ManagedBytes uint64
 	Busy                                                      time.Duration // total
+	Launches                                                  uint64        // total
 }

@@ -29,6 +29,10 @@ type Workspace struct {
 	Status WorkspaceStatus `json:"status,omitempty"`
 }
 
+// HomeFinalizer keeps a Workspace with a home until the controller has decided what
+// becomes of that.
+const HomeFinalizer = "aipub.io/home"
+
 // WorkspaceList is a list of Workspaces.
 //
 // +kubebuilder:object:root=true

@@ -14,6 +14,7 @@ import (
 	"aipub.io/aipub/partitioner/kube"
 	"aipub.io/aipub/quota/admission"
 	quotakube "aipub.io/aipub/quota/kube"
+	"aipub.io/aipub/reclaim/workspace"
 )
 
 // leaseName is the Lease of the leader election, in the controller's namespace.
@@ -39,6 +40,9 @@ func runCleanup(ctx context.Context, c connection, namespace string, progress io
 		return err
 	}
 	if err := deleteReservations(ctx, api, namespace, progress); err != nil {
+		return err
+	}
+	if err := workspace.ReleaseAll(ctx, api, progress); err != nil {
 		return err
 	}
 	return kube.NewCleaner(api, kube.CleanupConfig{

@@ -147,7 +147,10 @@ func (c *Controller) look(ctx context.Context, req reconcile.Request) (reconcile
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !w.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, nil // what it owns goes with it
+		return reconcile.Result{}, c.leave(ctx, w) // what it owns goes with it
+	}
+	if err := c.hold(ctx, w); err != nil {
+		return reconcile.Result{}, err
 	}
 	seen, err := c.see(ctx, w)
 	if err != nil {

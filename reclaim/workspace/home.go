@@ -11,8 +11,8 @@ import (
 	api "aipub.io/aipub/api/v1alpha1"
 )
 
-// home is the claim to make for a Workspace; nil where it has no home. It belongs to
-// the Workspace even if it shall be kept, so that admission knows whose it is; see
+// home is the claim to make for a Workspace; nil where it has no home. It is made as
+// the Workspace's, so that admission knows whose it is, and released at once; see
 // [keptHome].
 func home(w *api.Workspace) *corev1.PersistentVolumeClaim {
 	if w.Spec.Home == nil {
@@ -30,18 +30,33 @@ func home(w *api.Workspace) *corev1.PersistentVolumeClaim {
 }
 
 // keptHome is what a claim that exists should become: larger where the Workspace asks
-// for more, and without an owner where it is kept, with one where it is not. It is nil
-// when nothing is to change. A claim that another made stays its own.
+// for more, and without an owner, so that nothing but [leftHome] has it deleted. It is
+// nil when nothing is to change. A claim that another made stays its own.
 func keptHome(w *api.Workspace, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	out := claim.DeepCopy()
 	if has := out.Spec.Resources.Requests[corev1.ResourceStorage]; has.Cmp(w.Spec.Home.Size) < 0 {
 		out.Spec.Resources.Requests[corev1.ResourceStorage] = w.Spec.Home.Size
 	}
 	if claim.Labels[api.WorkspaceLabel] == w.Name {
+		out.OwnerReferences = nil
+	}
+	if equality.Semantic.DeepEqual(out, claim) {
+		return nil
+	}
+	return out
+}
+
+// leftHome is what the claim of a Workspace that is being deleted should become: the
+// Workspace's, with which it goes, or without an owner where it is kept. It is nil when
+// nothing is to change.
+func leftHome(w *api.Workspace, claim *corev1.PersistentVolumeClaim, keep bool) *corev1.PersistentVolumeClaim {
+	if claim.Labels[api.WorkspaceLabel] != w.Name || !claim.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	out := claim.DeepCopy()
+	out.OwnerReferences = nil
+	if !keep {
 		out.OwnerReferences = owned(w, "").OwnerReferences
-		if w.Spec.Home.Keep {
-			out.OwnerReferences = nil
-		}
 	}
 	if equality.Semantic.DeepEqual(out, claim) {
 		return nil

@@ -5,8 +5,11 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"io"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -71,4 +74,39 @@ func (r *Releaser) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		return reconcile.Result{}, fmt.Errorf("release snapshot %s: %w", req.NamespacedName, err)
 	}
 	return reconcile.Result{}, nil
+}
+
+// ReleaseAll takes all finalizers of ours off, so that nothing that is deleted later waits
+// for a controller that is gone: what AIPub does last. Homes and saved images stay where
+// they are. progress is told how many there were.
+func ReleaseAll(ctx context.Context, c client.Client, progress io.Writer) error {
+	var workspaces api.WorkspaceList
+	var snapshots api.WorkspaceSnapshotList
+	for _, list := range []client.ObjectList{&workspaces, &snapshots} {
+		if err := c.List(ctx, list); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("list %T: %w", list, err)
+		}
+	}
+	held := map[client.Object]string{}
+	for i := range workspaces.Items {
+		held[&workspaces.Items[i]] = api.HomeFinalizer
+	}
+	for i := range snapshots.Items {
+		held[&snapshots.Items[i]] = api.SnapshotFinalizer
+	}
+	released := 0
+	for o, finalizer := range held {
+		before, ok := o.DeepCopyObject().(client.Object)
+		if !ok || !controllerutil.RemoveFinalizer(o, finalizer) {
+			continue
+		}
+		if err := c.Patch(ctx, o, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("release %T %s: %w; run cleanup again", o, client.ObjectKeyFromObject(o), err)
+		}
+		released++
+	}
+	if released > 0 {
+		_, _ = fmt.Fprintf(progress, "released %d Workspaces and WorkspaceSnapshots\n", released)
+	}
+	return nil
 }

@@ -147,26 +147,3 @@ func samePorts(is, wanted []corev1.ServicePort) bool {
 	}
 	return true
 }
-
-// keepHome makes the claim, and lets it grow.
-func (c *Controller) keepHome(ctx context.Context, s Seen) error {
-	wanted := home(s.Workspace)
-	switch {
-	case wanted == nil:
-		return nil
-	case s.Claim == nil:
-		err := c.client.Create(ctx, wanted)
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("make claim %s/%s: %w", wanted.Namespace, wanted.Name, err)
-		}
-		return nil
-	}
-	changed := keptHome(s.Workspace, s.Claim)
-	if changed == nil {
-		return nil
-	}
-	if err := c.client.Patch(ctx, changed, client.MergeFrom(s.Claim)); err != nil {
-		return fmt.Errorf("change claim %s/%s: %w", changed.Namespace, changed.Name, err)
-	}
-	return nil
-}

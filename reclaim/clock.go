@@ -72,7 +72,7 @@ func stop(o *api.Occupancy, until time.Time) {
 	if held := until.Sub(o.Since.Time); held > 0 {
 		o.HeldSeconds = bounded(o.HeldSeconds + int64(held/time.Second))
 	}
-	kept := api.Occupancy{HeldSeconds: o.HeldSeconds, Extensions: o.Extensions}
+	kept := api.Occupancy{HeldSeconds: o.HeldSeconds, Extensions: o.Extensions, TakenBackSeconds: o.TakenBackSeconds}
 	if o.Reason == api.ReasonOccupancyLimit {
 		kept.Reason, kept.Policy = o.Reason, o.Policy
 	}

@@ -43,6 +43,10 @@ type Occupancy struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Extensions []Extension `json:"extensions,omitempty"`
+	// takenBackSeconds is how much of extensions had kept it from being idle when they
+	// were taken back; it counts in those that follow.
+	// +optional
+	TakenBackSeconds int64 `json:"takenBackSeconds,omitempty"`
 }
 
 // ActivitySignal has three values.
@@ -74,6 +78,9 @@ type Extension struct {
 	At      metav1.Time `json:"at"`
 	By      string      `json:"by"`
 	Seconds int64       `json:"seconds"`
+	// usedSeconds is how much of it extensions had used that were taken back before.
+	// +optional
+	UsedSeconds int64 `json:"usedSeconds,omitempty"`
 }
 
 // Pause is a pause that was asked for.

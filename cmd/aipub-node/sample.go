@@ -164,7 +164,8 @@ func complete(all []attach.Slice, v socket.View) {
 	for i := range all {
 		for _, sl := range v.Slices {
 			if sl.ID == all[i].ID {
-				all[i].Damage, all[i].AllowedBytes, all[i].Leased = sl.Damage, sl.MemoryBytes, leased[sl.ID]
+				all[i].Damage, all[i].Locked = sl.Damage, sl.Locked
+				all[i].AllowedBytes, all[i].Leased = sl.MemoryBytes, leased[sl.ID]
 			}
 		}
 	}

@@ -3,9 +3,11 @@
 package attach_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"aipub.io/aipub/sharer"
 	"aipub.io/aipub/sharer/attach"
 )
 
@@ -44,5 +46,28 @@ func TestADamagedPageIsFoundForAMinuteAfterTheLastTime(t *testing.T) {
 	}
 	if d := s.At.Sub(from); d != time.Minute {
 		t.Errorf("the finding ended %v after the last damage, want a minute", d)
+	}
+}
+
+// A container that locks its own processes out is told what it did. What they say is
+// believed all the same: a script that gives a whole folder to a user does it too.
+func TestAPageThatIsLockedIsFoundAndBelieved(t *testing.T) {
+	a, s := attach.New(attach.Config{}), sample()
+	s.Slices[0].Locked = 1
+	for range 120 {
+		s.OnGPU[0].BusyPercent = 100
+		for _, f := range a.Observe(s).Findings {
+			if f.Reason != attach.DamagedPage || !strings.Contains(f.Message, "mode or the owner of the page of slice a once") {
+				t.Fatalf("found %+v, want that the mode or the owner was changed", f)
+			}
+			if s.At >= sharer.Instant(time.Minute) {
+				t.Fatal("it is still found after a minute")
+			}
+		}
+		s.At = s.At.Add(500 * time.Millisecond)
+		s.Attached[0].Busy += 500 * time.Millisecond
+		if s.At == sharer.Instant(30*time.Second) && len(a.Observe(s).Findings) != 1 {
+			t.Fatal("it is not found")
+		}
 	}
 }

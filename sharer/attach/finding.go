@@ -38,7 +38,8 @@ const (
 	// says.
 	UnaccountedTime Reason = "UnaccountedTime"
 	// DamagedPage is a slice whose container writes nonsense into the page that it
-	// shares with the agent, or makes its file longer or shorter.
+	// shares with the agent, makes its file longer or shorter, or changes its mode or
+	// owner.
 	DamagedPage Reason = "DamagedPage"
 )
 
@@ -86,7 +87,7 @@ func message(f Finding, detail string) string {
 	case UnaccountedMemory:
 		return fmt.Sprintf("process %d uses %s of %s", pid, detail, f.GPU)
 	case DamagedPage:
-		return fmt.Sprintf("the container has damaged the page of slice %s, which it shares with the agent, %s times; it is put right each time, and its file cut back to its size; end the program that writes to it", f.Slice, detail)
+		return fmt.Sprintf("the container has %s; it shares that with the agent, and it is put right each time; end the program that does it", detail)
 	case UnaccountedTime:
 		return fmt.Sprintf("process %d kept %s busy for %s", pid, f.GPU, detail)
 	}

@@ -66,6 +66,9 @@ type Slice struct {
 	// Damage counts how often the agent found the slice's page damaged. Nothing in
 	// such a page is believed any more.
 	Damage uint64
+	// Locked counts how often the mode or the owner of the page's file was changed.
+	// What is in it is as good as ever.
+	Locked uint64
 }
 
 // held reports whether c holds the slice, as far as it is known.

@@ -112,8 +112,8 @@ func (s *Server) replace(now sharer.Instant, sl *slice) error {
 		s.poll.closeFD(sl.listener)
 		sl.listener = token{}
 	}
-	fresh.past, fresh.damage, fresh.rejected = sl.past, sl.damage, sl.rejected
-	sl.past, sl.damage, sl.rejected = Work{}, 0, 0
+	fresh.past, fresh.damage, fresh.locked, fresh.rejected = sl.past, sl.damage, sl.locked, sl.rejected
+	sl.past, sl.damage, sl.locked, sl.rejected = Work{}, 0, 0, 0
 	for _, other := range s.instances(sl.ID) {
 		sl.lost = max(sl.lost, other.lost+1)
 	}
@@ -158,6 +158,7 @@ func (s *Server) forget(sl *slice) error {
 	if heir := s.slices[sl.ID]; heir != nil {
 		heir.past.add(sl.past)
 		heir.damage += sl.damage
+		heir.locked += sl.locked
 		heir.rejected += sl.rejected
 	}
 	sl.dir.close()
@@ -170,6 +171,7 @@ func (v *SliceView) merge(lost SliceView) {
 	v.Memory.add(lost.Memory)
 	v.Work.add(lost.Work)
 	v.Damage += lost.Damage
+	v.Locked += lost.Locked
 	v.Rejected += lost.Rejected
 	v.ShortBytes = sum(v.ShortBytes, lost.ShortBytes)
 }

@@ -29,8 +29,9 @@ type slice struct {
 	broken   complaint
 	members  map[int]*member
 	conns    map[*conn]struct{}
-	past     Work // of processes that are dead
-	damage   uint64
+	past     Work   // of processes that are dead
+	damage   uint64 // how often its page's content was put right
+	locked   uint64 // how often who may open it was
 	rejected uint64
 }
 

@@ -3,11 +3,14 @@
 package socket
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"aipub.io/aipub/sharer/wire"
 )
@@ -146,34 +149,72 @@ func (p page) headerIntact() bool {
 		atomic.LoadUint32(&w.SlotSize) == uint32(wire.SlotSize)
 }
 
-// repair puts right what a container may have damaged: the size of the file (a
-// longer one would fill the host's memory, a shorter one is a fault), the
-// header, and the mark of used slots, which must be above all that are taken:
-// the processes sum up the ledgers below it. It reports whether there was
-// anything to put right.
-func (p page) repair() (damaged bool, err error) {
-	info, err := p.file.Stat()
-	if err != nil {
-		return false, fmt.Errorf("repair page: %w", err)
+// harm is what a container has done to its page.
+type harm struct {
+	content bool // to its words, or its length
+	access  bool // to who may open its file
+}
+
+// repair puts right what a container may have damaged: who may open the file (its
+// next process could not attach), its size (a longer one would fill the host's
+// memory, a shorter one is a fault), the header, and the mark of used slots, which
+// must be above all that are taken: the processes sum up the ledgers below it. It
+// reports what there was to put right.
+func (p page) repair() (done harm, err error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(p.file.Fd()), &st); err != nil {
+		return done, fmt.Errorf("repair page: %w", err)
 	}
-	if info.Size() != int64(wire.PageSize) {
-		damaged = true
+	changed, locked := p.unlock(st)
+	done.access = changed
+	if st.Size != int64(wire.PageSize) {
+		done.content = true
 		if err := p.file.Truncate(int64(wire.PageSize)); err != nil {
-			return true, fmt.Errorf("repair page: %w", err)
+			return done, fmt.Errorf("repair page: %w", errors.Join(err, locked))
 		}
 	}
 	ids, err := p.identities()
 	if err != nil {
-		return true, err
+		done.content = true
+		return done, errors.Join(err, locked)
 	}
 	err = p.access(func(w *wire.Page) {
 		if !p.headerIntact() {
-			damaged = true
+			done.content = true
 			p.setHeader()
 		}
-		damaged = raiseUsed(&w.Used, ids) || damaged
+		done.content = raiseUsed(&w.Used, ids) || done.content
 	})
-	return damaged, err
+	done.content = done.content || err != nil
+	return done, errors.Join(err, locked)
+}
+
+// accessList is where Linux keeps a file's list of who may do what.
+const accessList = "system.posix_acl_access"
+
+// unlock lets everybody open the file who sees it, as it was made, and reports
+// whether somebody had changed that. Its group means nothing then.
+func (p page) unlock(st unix.Stat_t) (changed bool, err error) {
+	fd := int(p.file.Fd())
+	if n, err := unix.Fgetxattr(fd, accessList, nil); err == nil && n > 0 { // elsewhere there are no lists
+		changed = true
+		if err := unix.Fremovexattr(fd, accessList); err != nil {
+			return true, fmt.Errorf("remove access list: %w", err)
+		}
+	}
+	if int(st.Uid) != os.Geteuid() {
+		changed = true
+		if err := unix.Fchown(fd, os.Geteuid(), -1); err != nil {
+			return true, fmt.Errorf("change owner back: %w", err)
+		}
+	}
+	if changed || st.Mode&0o7777 != pageMode {
+		changed = true
+		if err := unix.Fchmod(fd, pageMode); err != nil {
+			return true, fmt.Errorf("change mode back: %w", err)
+		}
+	}
+	return changed, nil
 }
 
 // raiseUsed raises the mark of used slots above the last one that is taken, and

@@ -62,11 +62,7 @@ func (s *Server) strangers() []stranger {
 	defer s.mu.Unlock()
 	var all []stranger
 	for _, sl := range s.slices {
-		damaged, err := sl.dir.page.repair()
-		if damaged || err != nil {
-			sl.damage++
-			s.complain(&sl.said.page, "a container damaged its page; it is put right", "slice", sl.ID, "err", err)
-		}
+		s.repair(sl)
 		ids, err := sl.dir.page.identities()
 		if err != nil {
 			continue
@@ -78,6 +74,21 @@ func (s *Server) strangers() []stranger {
 		}
 	}
 	return all
+}
+
+// repair puts a slice's page right, and counts what its container did to it.
+func (s *Server) repair(sl *slice) {
+	done, err := sl.dir.page.repair()
+	if done.access {
+		sl.locked++
+	}
+	if done.content {
+		sl.damage++
+	}
+	if err != nil || done != (harm{}) {
+		s.complain(&sl.said.page, "a container damaged its page; it is put right", "slice", sl.ID,
+			"content", done.content, "access", done.access, "err", err)
+	}
 }
 
 // search looks for the strangers' processes: the PID in their namespace, the

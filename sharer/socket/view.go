@@ -37,9 +37,10 @@ type SliceView struct {
 	Processes []Process // by slot
 	Memory    Memory    // of all processes
 	Work      Work      // of all processes, dead ones too
-	// Damage counts how often the page was found damaged, Rejected the packets
-	// and connections that made no sense.
-	Damage, Rejected uint64
+	// Damage counts how often what the page says was found damaged, Locked how often
+	// the mode or the owner of its file was changed, and Rejected the packets and
+	// connections that made no sense.
+	Damage, Locked, Rejected uint64
 	// Retired is that the slice is over and has processes left.
 	Retired bool
 	// ShortBytes is what the driver has refused its processes within the
@@ -181,7 +182,7 @@ func (t *tenant) view(stat sharer.Stat) TenantView {
 }
 
 func (sl *slice) view() SliceView {
-	v := SliceView{Slice: sl.Slice, Work: sl.past, Damage: sl.damage, Rejected: sl.rejected, Retired: sl.retired}
+	v := SliceView{Slice: sl.Slice, Work: sl.past, Damage: sl.damage, Locked: sl.locked, Rejected: sl.rejected, Retired: sl.retired}
 	now := sl.server.config.Now()
 	for _, i := range slices.Sorted(maps.Keys(sl.members)) {
 		m := sl.members[i]

@@ -18,8 +18,8 @@ type Subject struct {
 	// Pods are those on a node, also while they end.
 	Pods []Holder
 	// HeldUntil is when it surely held its set last; it counts where the pod is gone
-	// that Occupancy names. A loop knows it from its last look, to which a new leader
-	// has no equal; with the zero time nothing more is counted.
+	// that Occupancy names. A loop that saw the pod knows when it went; a new leader knows
+	// when there was one before it. With the zero time nothing more is counted.
 	HeldUntil time.Time
 	// Watches are of all its containers with a set, and of its notebook server where
 	// one is to be asked.

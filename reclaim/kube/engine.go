@@ -54,13 +54,16 @@ type Engine struct {
 
 	mu        sync.Mutex
 	startedAt time.Time
-	held      map[types.UID]time.Time
-	told      map[types.UID]string
+	// counted is when an engine before this one was last there.
+	counted time.Time
+	// held are the workloads that this engine saw with their sets.
+	held map[types.UID]bool
+	told map[types.UID]string
 }
 
 // NewEngine makes an Engine that reads from a cache with the fields of [Index].
 func NewEngine(reader client.Reader, config Config) *Engine {
-	return &Engine{reader: reader, config: config, held: map[types.UID]time.Time{}, told: map[types.UID]string{}}
+	return &Engine{reader: reader, config: config, held: map[types.UID]bool{}, told: map[types.UID]string{}}
 }
 
 // Case is a workload that ReclaimPolicies may bind.
@@ -84,12 +87,17 @@ func (c Case) who() reclaim.Who {
 // Now is the time on the engine's clock.
 func (e *Engine) Now() time.Time { return e.config.Clock.Now() }
 
-// started is when this engine looked for the first time: when it became the leader's.
-func (e *Engine) started(now time.Time) time.Time {
+// begin notes when this engine looks for the first time, which is when it becomes the
+// leader's, and when the one before was last there: that one counted for the policies
+// until then. It must be called before this one counts.
+func (e *Engine) begin(policies []api.ReclaimPolicy, now time.Time) (startedAt time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.startedAt.IsZero() {
 		e.startedAt = now
+		for i := range policies {
+			e.counted = latest(e.counted, policies[i].Status.CountedUntil)
+		}
 	}
 	return e.startedAt
 }
@@ -105,11 +113,12 @@ func (e *Engine) Decide(ctx context.Context, c Case) (reclaim.Decision, reclaim.
 	}
 	rules := reclaim.Bind(policies.Items, c.who())
 	now := e.Now()
+	startedAt := e.begin(policies.Items, now)
 	s, err := e.subject(ctx, c, rules, now)
 	if err != nil {
 		return reclaim.Decision{}, reclaim.Rules{}, err
 	}
-	d := reclaim.Decide(s, rules, now, e.started(now))
+	d := reclaim.Decide(s, rules, now, startedAt)
 	e.tell(c, d)
 	return d, rules, nil
 }
@@ -127,7 +136,7 @@ func (e *Engine) subject(ctx context.Context, c Case, rules reclaim.Rules, now t
 			s.Pods = append(s.Pods, reclaim.Holder{UID: string(p.UID), Since: boundAt(p)})
 		}
 	}
-	s.HeldUntil = e.heldUntil(c.Object.GetUID(), len(on) > 0, now)
+	s.HeldUntil = e.heldUntil(c, len(on) > 0, now)
 	annotations := c.Object.GetAnnotations()
 	extend, err := reclaim.ParseExtend(annotations[api.ExtendAnnotation])
 	if err == nil { // admission refuses others; one that was there before adds nothing
@@ -141,15 +150,24 @@ func (e *Engine) subject(ctx context.Context, c Case, rules reclaim.Rules, now t
 	return s, nil
 }
 
-// heldUntil is when a workload was last seen with its set, before this look.
-func (e *Engine) heldUntil(uid types.UID, holds bool, now time.Time) time.Time {
+// heldUntil is when a workload surely held its set last, should its pod be gone now. This
+// engine is told at once of a pod that goes. Of one that went before it began, it knows
+// that it was there when the engine before it was.
+func (e *Engine) heldUntil(c Case, holds bool, now time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	last := e.held[uid]
-	if holds {
-		e.held[uid] = now
+	uid := c.Object.GetUID()
+	seen := e.held[uid]
+	switch {
+	case holds:
+		e.held[uid] = true
+	case c.Occupancy.Since == nil: // that it stopped is written
+		delete(e.held, uid)
 	}
-	return last
+	if seen {
+		return now
+	}
+	return e.counted
 }
 
 // Forget drops what is remembered of a workload that is gone.

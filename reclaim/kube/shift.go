@@ -151,7 +151,7 @@ func (e *Engine) moved(step time.Duration) {
 	if !e.startedAt.IsZero() {
 		e.startedAt = e.startedAt.Add(step)
 	}
-	for uid, t := range e.held {
-		e.held[uid] = t.Add(step)
+	if !e.counted.IsZero() {
+		e.counted = e.counted.Add(step)
 	}
 }

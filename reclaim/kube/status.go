@@ -65,11 +65,12 @@ func (s *Statuses) write(ctx context.Context) error {
 	if len(policies.Items) == 0 {
 		return nil
 	}
+	now := s.engine.Now()
+	s.engine.begin(policies.Items, now)
 	bound, err := s.bound(ctx)
 	if err != nil {
 		return err
 	}
-	now := s.engine.Now()
 	for i := range policies.Items {
 		p := &policies.Items[i]
 		after := p.DeepCopy()

@@ -23,6 +23,7 @@ type Publisher struct {
 	client client.Client
 	node   string
 	last   *api.NodePartition
+	since  *since // nil before the first one was read
 }
 
 // NewPublisher writes through c for the named node. c must read from the API
@@ -33,8 +34,8 @@ func NewPublisher(c client.Client, node string) *Publisher {
 }
 
 // Publish makes the NodePartition's status equal to status; conditions without
-// a transition time get the time of their last change of status. It writes
-// nothing when nothing changed since the last call. The object belongs to the
+// a transition time get the time of their last change of status, and slices that
+// nobody holds keep their time across agents. It writes nothing when nothing changed since the last call. The object belongs to the
 // Node with the given uid, so that it is collected with it; with an empty uid it
 // is left without an owner.
 func (p *Publisher) Publish(ctx context.Context, uid types.UID, status api.NodePartitionStatus) error {
@@ -42,6 +43,10 @@ func (p *Publisher) Publish(ctx context.Context, uid types.UID, status api.NodeP
 	if err != nil {
 		return err
 	}
+	if p.since == nil {
+		p.since = sinceOf(obj.Status.Slices)
+	}
+	status.Slices = p.since.keep(status.Slices)
 	status.Conditions = merged(obj.Status.Conditions, status.Conditions)
 	if p.last != nil && equality.Semantic.DeepEqual(p.last.Status, status) {
 		return nil

@@ -9,6 +9,8 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:XValidation:rule="(has(self.value)?1:0) + (has(self.secret)?1:0) + (has(self.configMap)?1:0) <= 1",message="give one of value, secret and configMap"
 type WorkspaceEnv struct {
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[ -<>-~]*$')",message="a variable's name has no = and no other than printable ASCII characters; write what follows the = into value"
 	Name string `json:"name"`
 	// +optional
 	Value *string `json:"value,omitempty"`
@@ -30,7 +32,9 @@ type KeyOf struct {
 // WorkspacePort is a TCP port.
 type WorkspacePort struct {
 	// name as in a Service: lower case, at most 15 characters.
+	// +kubebuilder:validation:MaxLength=15
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[a-z]') && !self.contains('--')",message="a port's name has a letter at least, and no two - in a row; give another, such as http"
 	Name string `json:"name"`
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -50,6 +54,7 @@ type WorkspaceHome struct {
 	StorageClassName *string `json:"storageClassName,omitempty"`
 	// path in the container.
 	// +kubebuilder:default=/home/user
+	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/.+`
 	// +optional
 	Path string `json:"path,omitempty"`
@@ -60,12 +65,15 @@ type WorkspaceHome struct {
 
 // WorkspaceVolume mounts a claim of the namespace.
 type WorkspaceVolume struct {
+	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('aipub-')",message="names that begin with aipub- are AIPub's own; give another"
 	Name string `json:"name"`
 	// claimName of a PersistentVolumeClaim.
 	// +kubebuilder:validation:MinLength=1
 	ClaimName string `json:"claimName"`
 	// path in the container.
+	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/.+`
 	Path string `json:"path"`
 	// +optional

@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.occupancy.expiresAt`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name has at most 40 characters: its pod and its volume get longer names"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.contains('.')",message="metadata.name has no dots, since its pod is named by it; write - instead"
 type Workspace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -46,6 +47,8 @@ type WorkspaceList struct {
 // effect when it starts next.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.home) == has(oldSelf.home)",message="home cannot be added or taken away; make a new Workspace"
+// +kubebuilder:validation:XValidation:rule="!has(self.home) || !has(self.volumes) || self.volumes.all(v, v.path != self.home.path)",fieldPath=".volumes",messageExpression="'path ' + self.home.path + ' is that of home; give another'",message="a volume has the path of home; give another"
+// +kubebuilder:validation:XValidation:rule="!has(self.sharedMemory) || (!has(self.home) || self.home.path != '/dev/shm') && (!has(self.volumes) || self.volumes.all(v, v.path != '/dev/shm'))",message="path /dev/shm is that of sharedMemory; give the volume another, or leave sharedMemory out"
 type WorkspaceSpec struct {
 	// set is the name of the set that it holds: small for aipub.io/set-small.
 	// +kubebuilder:validation:MinLength=1
@@ -82,6 +85,7 @@ type WorkspaceSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.port == p.port))",message="one port number stands there twice; give each number once"
 	// +optional
 	Ports []WorkspacePort `json:"ports,omitempty"`
 	// home is a volume that stays for as long as the Workspace exists.
@@ -91,6 +95,7 @@ type WorkspaceSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(u, u.path == v.path))",message="one path stands there twice; give each volume its own"
 	// +optional
 	Volumes []WorkspaceVolume `json:"volumes,omitempty"`
 	// sharedMemory is the size of /dev/shm, for example for PyTorch's data loaders.
@@ -109,6 +114,8 @@ type WorkspaceSpec struct {
 	// +optional
 	FSGroup *int64 `json:"fsGroup,omitempty"`
 	// serviceAccountName of the pod; without it, it has no token of the cluster.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="this is no name that a ServiceAccount can have: give lower case letters, digits, - and dots, or leave it out"
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// stopSeconds is how long its processes have to end when it is paused.

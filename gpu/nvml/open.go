@@ -21,6 +21,7 @@ type Config struct {
 // Driver is an open NVML library. Its methods may be called from any goroutine.
 type Driver struct {
 	api   gonvml.Interface
+	guest *guest
 	sysfs string
 
 	open   sync.RWMutex // held for reading over each call of the library
@@ -52,6 +53,7 @@ func Open(c Config) (*Driver, error) {
 	}
 	return &Driver{
 		api:     api,
+		guest:   newGuest(api),
 		sysfs:   c.Sysfs,
 		boards:  map[string]*board{},
 		byPos:   map[int]string{},
@@ -76,7 +78,7 @@ func openError(ret gonvml.Return) error {
 }
 
 // Close waits for every call that is under way, also those that nobody waits for
-// any more, and gives the library back. Watch must have ended. Later calls
+// any more and those of Raw, and gives the library back. Watch must have ended. Later calls
 // answer ErrClosed.
 func (d *Driver) Close() error {
 	d.open.Lock()
@@ -85,6 +87,7 @@ func (d *Driver) Close() error {
 		return nil
 	}
 	d.closed = true
+	d.guest.close()
 	if err := check(d.api.Shutdown()); err != nil {
 		return fmt.Errorf("close NVML: %w", err)
 	}
@@ -92,8 +95,9 @@ func (d *Driver) Close() error {
 }
 
 // Raw is the library itself, for packages that speak NVML on their own, such as
-// the container toolkit. It stays open as long as the Driver.
-func (d *Driver) Raw() gonvml.Interface { return d.api }
+// the container toolkit. They begin with its Init and end with its Shutdown, which keeps
+// the Driver open between the two.
+func (d *Driver) Raw() gonvml.Interface { return d.guest }
 
 // optional are the calls that not every driver has. They are all looked up when
 // the library is opened: go-nvml's lookup must not run beside an Init, which the

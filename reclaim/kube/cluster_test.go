@@ -36,6 +36,8 @@ type cluster struct {
 	config *rest.Config
 	// hold keeps the agents from saving; fail has them fail.
 	hold, fail bool
+	// engine is the one that runs, or ran last.
+	engine *kube.Engine
 }
 
 func start(t *testing.T) *cluster {
@@ -75,6 +77,7 @@ func (c *cluster) control(t *testing.T, machine clock.PassiveClock) (stop func()
 	now := kube.NewClock(machine)
 	events := mgr.GetEventRecorder("test")
 	engine := kube.NewEngine(mgr.GetClient(), kube.Config{Clock: now, Events: events, Notify: kube.NewNotifier(nil)})
+	c.engine = engine
 	var others []*kube.Others
 	for _, k := range kube.Kinds(false) {
 		o := kube.NewOthers(k, engine, mgr.GetClient(), mgr.GetAPIReader())

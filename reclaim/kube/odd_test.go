@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,4 +113,38 @@ func TestAResumeBeforeThePodHasEndedBeginsANewClock(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	c := start(t)
+	c.play(t)
+	defer c.control(t, nil)()
+	p := policy(10)
+	p.Spec.WarnBefore = []metav1.Duration{{Duration: 2 * time.Hour}} // at once
+	c.create(t, p)
+	bare, homely := newWorkspace("bare"), newWorkspace("homely")
+	homely.Spec.Home = &api.WorkspaceHome{Size: resource.MustParse("1Gi")}
+	labels := map[string]string{"app": "notebook"}
+	notebook := &appsv1.Deployment{ObjectMeta: newWorkspace("notebook").ObjectMeta, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "notebook:1"}}}}}}
+	all := []client.Object{bare, homely, notebook}
+	for _, o := range all {
+		c.create(t, o)
+	}
+	remembers := func(want int) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("%d are remembered", want), func() error {
+			if n := c.engine.Remembered(); n != want {
+				return fmt.Errorf("%d", n)
+			}
+			return nil
+		})
+	}
+	remembers(len(all))
+	for _, o := range all {
+		if err := c.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remembers(0)
 }

@@ -9,9 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -53,9 +55,13 @@ func (o *Others) object() *metav1.PartialObjectMetadata {
 // SetupWithManager has the manager call Reconcile whenever something of such a workload
 // changes.
 func (o *Others) SetupWithManager(mgr ctrl.Manager) error {
+	forget := handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		o.engine.Forget(e.Object.GetUID())
+	}}
 	name := "reclaim-" + strings.ToLower(o.GroupVersionKind.Kind) + "s"
 	err := ctrl.NewControllerManagedBy(mgr).Named(name).
 		WatchesMetadata(o.object(), &handler.EnqueueRequestForObject{}, ctrlOnly(predicate.NewPredicateFuncs(bound))).
+		WatchesMetadata(o.object(), forget).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(o.ofPod)).
 		Watches(&api.ReclaimPolicy{}, handler.EnqueueRequestsFromMapFunc(o.all), ctrlOnly(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
@@ -113,7 +119,6 @@ func (o *Others) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, nil
 	}
 	if !is.DeletionTimestamp.IsZero() {
-		o.engine.Forget(is.UID)
 		return reconcile.Result{}, nil
 	}
 	c, paused, err := o.look(ctx, is)

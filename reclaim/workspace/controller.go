@@ -12,10 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -38,6 +41,8 @@ type Reclaimer interface {
 	// Step tells a Workspace's user what is due, and returns what is to be written and
 	// done. pod is the one that holds its set, or nil.
 	Step(ctx context.Context, w *api.Workspace, pod *corev1.Pod) (Verdict, error)
+	// Forget drops what is remembered of a Workspace that is gone.
+	Forget(uid types.UID)
 }
 
 // Verdict is what a Reclaimer says of a Workspace.
@@ -97,9 +102,13 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
 	})
 	everyone := handler.EnqueueRequestsFromMapFunc(c.all)
+	forget := handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		c.config.Reclaimer.Forget(e.Object.GetUID())
+	}}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("workspaces").
 		For(&api.Workspace{}).
+		Watches(&api.Workspace{}, forget).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
 		Watches(&corev1.PersistentVolumeClaim{}, byLabel).

@@ -29,6 +29,9 @@ type desk struct {
 	settings func(project string) queue.Settings
 	shared   shared
 	going    going
+	way      way
+	lending  bool                                               // what is left is lent now: see lends
+	owed     map[string]bool                                    // projects whose quota the first within it waits for
 	sees     func(namespace, own string) func(user string) bool // nil until it is needed
 	kept     int
 	plan     Plan
@@ -42,7 +45,7 @@ func newDesk(s *Snapshot, most int, book *quota.Book, floors []quota.Floor) *des
 		shared: newShared(),
 	}
 	d.plan.Heads = map[string]Head{}
-	d.going = going{desk: d}
+	d.owed, d.going, d.way = map[string]bool{}, going{desk: d}, way{desk: d}
 	for i := range s.Charged {
 		c := &s.Charged[i].Claim
 		if it := d.items.index[keyOf(&c.Workload, c.Party.Project)]; it != nil {
@@ -72,15 +75,23 @@ func (d *desk) guaranteed() {
 
 // serveGuaranteed returns false when the plan is full.
 func (d *desk) serveGuaranteed(it *item) bool {
+	var waits *refusal
+	defer func() {
+		if waits != nil {
+			d.keepFor(it, waits, true)
+		}
+	}()
 	for i := range it.pods {
 		p := &it.pods[i]
 		if d.full() {
 			return false
 		}
 		switch {
+		case p.opened || p.kept:
+			continue
 		case it.holds.pods < it.floor:
-			if p.wait = d.try(it, p); p.wait != nil {
-				d.keepFor(it, p.wait, true)
+			if d.ask(it, p); p.wait != nil {
+				waits = p.wait
 			}
 		case !it.holds.replacedBy(p.Claim.Generation) || !d.trySurge(it, p):
 			return true
@@ -94,9 +105,20 @@ func (h *held) replacedBy(generation string) bool {
 	return len(h.generations) > 1 || (len(h.generations) == 1 && h.generations[0] != generation)
 }
 
-// inTurn serves the workloads in the order of the queues.
+// inTurn serves the workloads in the order of the queues: first what is within the
+// quotas, then what is lent.
 func (d *desk) inTurn() {
-	left, places := d.waitingItems()
+	d.turns(func(*item) bool { return true })
+	if d.full() || !slices.ContainsFunc(d.items.all, func(it *item) bool { return it.lends }) {
+		return
+	}
+	d.lending = true
+	d.turns(d.lendTo)
+}
+
+// turns serves some of the workloads in the order of the queues.
+func (d *desk) turns(these func(*item) bool) {
+	left, places := d.waitingItems(these)
 	turns := queue.TurnsOf(places, d.settings, d.book.Load)
 	for {
 		next, ok := turns.NextAt()
@@ -114,11 +136,12 @@ func (d *desk) inTurn() {
 	}
 }
 
-// waitingItems are the workloads that have pods left to open, and their places.
-func (d *desk) waitingItems() ([]*item, []queue.Place) {
+// waitingItems are those of some workloads that have pods left to open, and their
+// places.
+func (d *desk) waitingItems(these func(*item) bool) ([]*item, []queue.Place) {
 	left, places := make([]*item, 0, len(d.items.all)), make([]queue.Place, 0, len(d.items.all))
 	for _, it := range d.items.all {
-		if slices.ContainsFunc(it.pods, func(p waiter) bool { return !p.opened }) {
+		if these(it) && slices.ContainsFunc(it.pods, func(p waiter) bool { return !p.opened }) {
 			left, places = append(left, it), append(places, it.place)
 		}
 	}
@@ -134,10 +157,11 @@ func (d *desk) holdsUp(it *item, r *refusal) bool {
 	settings := d.settings(it.Party.Project)
 	blocks := settings.Policy != api.FirstScheduling
 	d.keepFor(it, r, blocks || !d.s.Now.Before(it.since.Add(settings.Patience)))
-	if blocks {
+	if _, known := d.plan.Heads[it.Party.Project]; blocks && !known {
 		d.plan.Heads[it.Party.Project] = Head{
 			Workload: it.Workload, Party: it.Party, Since: it.since, Reason: r.reason, Message: r.message,
 		}
+		d.owed[it.Party.Project] = !d.lending && r.kind == short
 	}
 	return blocks
 }
@@ -147,7 +171,7 @@ func (d *desk) keepFor(it *item, r *refusal, due bool) {
 	if r.kind != noRoom || !due || it.kept || d.kept >= MaxKept {
 		return
 	}
-	it.kept = d.room.Keep(r.asks)
+	it.kept = d.way.make(it) || d.room.Keep(r.asks)
 	if it.kept {
 		d.kept++
 	}

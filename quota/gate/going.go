@@ -16,7 +16,6 @@ import (
 type going struct {
 	desk   *desk
 	after  *quota.Book // nil until it is needed
-	any    bool        // somebody stands as headroom or borrowed
 	failed map[*refusal]bool
 	// started is true once it is known whether there is anybody to ask.
 	started bool
@@ -24,13 +23,14 @@ type going struct {
 
 func (g *going) start() {
 	g.started = true
+	any := false // somebody stands as headroom or borrowed, or did so and leaves
 	for i := range g.desk.s.Charged {
-		if c := &g.desk.s.Charged[i]; !c.Leaving && (c.Grade == quota.Headroom || c.Grade == quota.Borrowed) {
-			g.any = true
+		if lent(g.desk.s.Charged[i].Grade) {
+			any = true
 			break
 		}
 	}
-	if !g.any {
+	if !any {
 		return
 	}
 	g.failed = map[*refusal]bool{}
@@ -42,12 +42,17 @@ func (g *going) start() {
 	}
 }
 
-// makeRoom asks others to go so that claims of a workload find quota next time.
-func (g *going) makeRoom(it *item, claims []quota.Claim, asks []placement.Ask, r *refusal) {
+// book is the book in which all that goes is gone; nil where nobody is to be asked.
+func (g *going) book() *quota.Book {
 	if !g.started {
 		g.start()
 	}
-	if !g.any || g.failed[r] || len(g.desk.plan.Yield) >= MaxYield || !it.entitled() {
+	return g.after
+}
+
+// makeRoom asks others to go so that claims of a workload find quota next time.
+func (g *going) makeRoom(it *item, claims []quota.Claim, asks []placement.Ask, r *refusal) {
+	if g.book() == nil || g.failed[r] || len(g.desk.plan.Yield) >= MaxYield || !it.entitled() {
 		return
 	}
 	if verdict := g.after.Check(claims); verdict.OK() {
@@ -68,6 +73,7 @@ func (g *going) makeRoom(it *item, claims []quota.Claim, asks []placement.Ask, r
 			v.Message = fmt.Sprintf("%s %s needs the quota that is its own", v.For.Kind, v.For.Name)
 		}
 		g.desk.plan.Yield = append(g.desk.plan.Yield, v)
+		g.desk.leaves(v.Claim.UID)
 	}
 	g.count(claims)
 }

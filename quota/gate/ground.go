@@ -74,7 +74,21 @@ func (s *Snapshot) Room() *placement.Room {
 		// nothing to take there.
 		room.TakeOn(c.Node, c.Ask)
 	}
+	for i := range s.Charged {
+		if c := &s.Charged[i]; c.Leaving && c.Node != "" {
+			room.Leaves(c.Node, c.Ask)
+		}
+	}
 	return room
+}
+
+// leaves notes in the room that a pod was asked to go.
+func (d *desk) leaves(uid string) {
+	for i := range d.s.Charged {
+		if c := &d.s.Charged[i]; c.Claim.UID == uid && c.Node != "" {
+			d.room.Leaves(c.Node, c.Ask)
+		}
+	}
 }
 
 // holding is a holder of slices on a node, as the node's agent names it.

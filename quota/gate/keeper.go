@@ -35,6 +35,7 @@ type standing struct {
 func (k *Keeper) Decide(s Snapshot, most int) Plan {
 	k.update(&s)
 	d := newDesk(&s, most, k.book, k.floors)
+	d.freed()
 	d.guaranteed()
 	d.inTurn()
 	plan := d.finish()

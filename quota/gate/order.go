@@ -24,6 +24,7 @@ type item struct {
 	holds held
 	floor int64
 	kept  bool // room is kept for it
+	lends bool // it has pods that wait until something is lent
 }
 
 // waiter is a pod of an item.
@@ -31,6 +32,8 @@ type waiter struct {
 	*Pending
 	opened bool
 	wait   *refusal // why it waits; nil where it was not looked at
+	within bool     // it has quota, within every limit
+	kept   bool     // others go for it, and the room is kept
 }
 
 // held is what a workload holds already.

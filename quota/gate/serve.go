@@ -30,7 +30,7 @@ type refusal struct {
 // serve opens as many pods of a workload as can be, in order. It returns the
 // weightiest of the refusals; nil where there was none.
 func (d *desk) serve(it *item) *refusal {
-	pods := it.left()
+	pods := d.left(it)
 	if need := int64(it.gang) - it.holds.pods; it.gang > 1 && need > 0 {
 		refused, rest := d.serveGang(it, pods, need)
 		if refused != nil || rest == nil {
@@ -44,7 +44,10 @@ func (d *desk) serve(it *item) *refusal {
 			d.plan.More = true
 			return worst
 		}
-		if p.wait = d.try(it, p); p.wait == nil || p.wait == last {
+		if !p.kept {
+			d.ask(it, p)
+		}
+		if p.wait == nil || p.wait == last {
 			continue
 		}
 		last = p.wait
@@ -55,11 +58,12 @@ func (d *desk) serve(it *item) *refusal {
 	return worst
 }
 
-// left are the pods of a workload that are not opened yet.
-func (it *item) left() []*waiter {
+// left are the pods of a workload that are not opened yet; once it is lent, those
+// that have no answer yet.
+func (d *desk) left(it *item) []*waiter {
 	out := make([]*waiter, 0, len(it.pods))
 	for i := range it.pods {
-		if p := &it.pods[i]; !p.opened {
+		if p := &it.pods[i]; !p.opened && (!d.lending || p.wait == nil) {
 			out = append(out, p)
 		}
 	}
@@ -81,6 +85,9 @@ func (d *desk) serveGang(it *item, pods []*waiter, need int64) (refused *refusal
 			it.gang, it.Workload.Kind, it.Workload.Name, need-int64(len(pods)))})
 	}
 	gang := pods[:need]
+	if gang[0].kept {
+		return gang[0].wait, nil
+	}
 	if len(d.plan.Open) > 0 && len(d.plan.Open)+len(gang) > d.most {
 		d.plan.More = true
 		return nil, nil
@@ -95,8 +102,20 @@ func (d *desk) serveGang(it *item, pods []*waiter, need int64) (refused *refusal
 		d.going.makeRoom(it, claims, asks, r)
 		return waitAll(r)
 	}
+	if anyLent(verdict.Grades) {
+		if !d.lending {
+			it.lends = true
+			return nil, nil
+		}
+		if r := d.going.keepsFor(claims); r != nil {
+			return waitAll(r)
+		}
+	}
 	seats, why := d.room.PlaceAll(asks)
 	if why != nil {
+		for _, p := range gang {
+			p.within = within(verdict.Grades)
+		}
 		return waitAll(noSeat(why, asks))
 	}
 	for i, p := range gang {
@@ -105,20 +124,47 @@ func (d *desk) serveGang(it *item, pods []*waiter, need int64) (refused *refusal
 	return nil, pods[need:]
 }
 
+// ask opens one pod, notes why it waits, or puts it off until something is lent.
+func (d *desk) ask(it *item, p *waiter) {
+	if p.wait = d.try(it, p); p.wait == lends {
+		p.wait, it.lends = nil, true
+	}
+}
+
 // try opens one pod, or says why not.
 func (d *desk) try(it *item, p *waiter) *refusal {
+	if !d.lending && !it.entitled() {
+		return lends
+	}
 	key := quotaKeyOf(it, p.Pending)
 	r := d.shared.quota[key]
-	if r == nil {
+	if r == nil || (r == lends && d.lending) {
 		verdict := d.book.Check([]quota.Claim{p.Claim})
 		if verdict.OK() {
-			return d.seat(it, p, verdict.Grades[0])
+			return d.grant(it, p, verdict.Grades[0])
 		}
 		r = d.refuse(p.Pending, verdict.Shortfalls)
 		d.shared.quota[key] = r
 	}
-	d.going.makeRoom(it, []quota.Claim{p.Claim}, []placement.Ask{p.Ask}, r)
+	if r != lends {
+		d.going.makeRoom(it, []quota.Claim{p.Claim}, []placement.Ask{p.Ask}, r)
+	}
 	return r
+}
+
+// grant opens a pod that has quota, if it is its turn and a node can hold it.
+func (d *desk) grant(it *item, p *waiter, grade quota.Grade) *refusal {
+	if !lent(grade) {
+		return d.seat(it, p, grade)
+	}
+	if !d.lending {
+		d.shared.quota[quotaKeyOf(it, p.Pending)] = lends
+		return lends
+	}
+	if r := d.going.keepsFor([]quota.Claim{p.Claim}); r != nil {
+		return r
+	}
+	return d.seat(it, p, grade)
 }
 
 // trySurge opens a pod where that takes a replacement's place above the limit, and
@@ -130,6 +176,7 @@ func (d *desk) trySurge(it *item, p *waiter) bool {
 
 // seat opens a pod where a node can hold it.
 func (d *desk) seat(it *item, p *waiter, grade quota.Grade) *refusal {
+	p.within = grade == quota.Within
 	key := d.shared.seatKey(&p.Ask)
 	if r := d.shared.seats[key]; r != nil {
 		return r
@@ -156,6 +203,9 @@ func (d *desk) open(it *item, p *waiter, grade quota.Grade, seat placement.Seat,
 	claim := p.Claim
 	claim.Since = d.s.Now
 	d.book.Charge(claim, grade)
+	if d.going.after != nil {
+		d.going.after.Charge(claim, grade)
+	}
 	d.room.Take(seat)
 	it.holds.add(&claim)
 	p.opened, p.wait = true, nil
@@ -176,9 +226,6 @@ func (d *desk) refuse(p *Pending, shortfalls []quota.Shortfall) *refusal {
 			break
 		}
 	}
-	if d.sees == nil {
-		d.sees = Sees(d.s.Charged)
-	}
-	sees := d.sees(p.Claim.Namespace, p.Claim.Party.User)
+	sees := d.sight()(p.Claim.Namespace, p.Claim.Party.User)
 	return &refusal{kind: kind, reason: main.Reason(), message: main.Sentence(sees, d.s.Now)}
 }

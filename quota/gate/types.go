@@ -36,6 +36,8 @@ type Pending struct {
 	// Gang is how many pods of the workload start together or not at all, counting
 	// those that run; 0 and 1: each starts alone.
 	Gang int
+	// Freed is true when an earlier plan asked others to go for it: see Plan.Freed.
+	Freed bool
 }
 
 // Snapshot is everything that a decision looks at. Decide changes nothing in it.
@@ -58,6 +60,9 @@ type Plan struct {
 	Wait []Waiting
 	// Yield are charged pods to end so that others get what is theirs.
 	Yield []quota.Victim
+	// Freed are the UIDs of the waiting pods for which those of Yield make room on
+	// nodes. Whoever carries the plan out says so in later snapshots.
+	Freed []string
 	// Heads are the workloads that hold up the rest of their project, by project.
 	Heads map[string]Head
 	// More is true when the most openings were reached: whoever waits with

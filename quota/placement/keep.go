@@ -76,8 +76,13 @@ func (f *future) keep(b *choice.Board, i int) {
 	b.Change(i, f.Left, -1)
 }
 
-// leave counts a held slice as given back.
+// leave counts a held slice as given back; where it is asked who may leave, with all
+// that its pod has.
 func (f *future) leave(b *choice.Board, i int) {
+	if f.may != nil {
+		f.choose(b, f.may[i])
+		return
+	}
 	f.leaving[i] = true
 	f.Marks[i] = choice.Open
 	b.Change(i, f.Left, +1)
@@ -97,28 +102,33 @@ func (f *future) makeRoom(b *choice.Board, needs []choice.Need, limit int) (leav
 			}
 			f.keep(b, i)
 			leaving += len(leave)
+			f.hopes = f.hopes || f.may == nil && len(leave) > 0
 		}
 	}
 	return leaving, true
 }
 
 // fewest is the slice of a set with the fewest held ones in its way, and which
-// these are: itself, where it is held.
+// these are: itself, where it is held. Of equals it is the one whose holders are to
+// leave first, if that is known.
 func (f *future) fewest(b *choice.Board, set string, limit int) (slice int, leave []int, found bool) {
 	type kind struct {
-		group int
-		mark  choice.Mark
+		group  int
+		mark   choice.Mark
+		holder *leaver
 	}
 	tried := map[kind]bool{}
 	for _, i := range b.Members(set) {
-		k := kind{b.Group(i), f.Marks[i]}
+		k := kind{b.Group(i), f.Marks[i], f.may[i]}
 		if k.mark == choice.Out || tried[k] {
 			continue
 		}
 		tried[k] = true
-		if out, ok := f.inTheWay(b, i, limit); ok && (!found || len(out) < len(leave)) {
+		if out, ok := f.inTheWay(b, i, limit); ok && (!found || len(out) < len(leave) || f.allBefore(out, leave)) {
 			slice, leave, found = i, out, true
-			limit = len(out) - 1
+			if limit = len(out); f.may == nil {
+				limit--
+			}
 			if len(out) == 0 {
 				break
 			}
@@ -141,6 +151,9 @@ func (f *future) inTheWay(b *choice.Board, i, limit int) (leave []int, ok bool) 
 		}
 	})
 	if f.Marks[i] == choice.Taken {
+		if !f.mayLeave(i) {
+			return nil, false
+		}
 		leave = append(leave, i)
 		d = d.less(b, i)
 	}
@@ -191,17 +204,18 @@ func (d deficit) help(b *choice.Board, j int) (sum int64) {
 
 // mostHelpful is the held slice that gives back most of what is short. It looks at
 // those that take from the counter with the fewest users, which is one of a GPU
-// where one is short.
+// where one is short. Of equals it is the one that is to leave first, if that is
+// known.
 func (f *future) mostHelpful(b *choice.Board, d deficit, leave []int) (slice int, helps bool) {
 	scarce := slices.MinFunc(d, func(x, y short) int {
 		return cmp.Or(cmp.Compare(len(b.Users(x.counter)), len(b.Users(y.counter))), cmp.Compare(x.counter, y.counter))
 	})
 	var most int64
 	for _, j := range b.Users(scarce.counter) {
-		if f.Marks[j] != choice.Taken || slices.Contains(leave, j) {
+		if f.Marks[j] != choice.Taken || slices.Contains(leave, j) || !f.mayLeave(j) {
 			continue
 		}
-		if help := d.help(b, j); help > most {
+		if help := d.help(b, j); help > most || help == most && helps && f.before(j, slice) {
 			slice, most, helps = j, help, true
 		}
 	}

@@ -26,6 +26,10 @@ type Room struct {
 	// refused are asks that found no place. Until something is given back they
 	// will find none.
 	refused map[refusal]*Why
+	// spare is how many of each group may still be asked to leave.
+	spare map[int]int
+	// parting is true once somebody is on their way out or may be asked to leave.
+	parting bool
 }
 
 // seated is a seat by positions.

@@ -21,11 +21,15 @@ type table struct {
 	byWhom map[string][]int     // as reported; made when first asked for
 	held   map[gpu.SliceID]bool // the same as the marks; made when first asked for
 	kept   *future              // nil: nothing is kept here
-	free   int64                // how much of the node is free, in millionths
-	open   choice.State         // what others may take: now, less what is kept
-	digest uint64               // of open
-	salt   uint64               // see Room.confirmed
-	stale  bool                 // free, open and digest are to be worked out
+	// parting are held slices whose holders are on their way out; leavers are pods
+	// here that may be asked to leave, the first to go first.
+	parting map[int]bool
+	leavers []*leaver
+	free    int64        // how much of the node is free, in millionths
+	open    choice.State // what others may take: now, less what is kept
+	digest  uint64       // of open
+	salt    uint64       // see Room.confirmed
+	stale   bool         // free, open and digest are to be worked out
 }
 
 // future is the ledger as it will be when those who stand in the way of what is
@@ -34,6 +38,12 @@ type future struct {
 	choice.State
 	// leaving are held slices that this ledger counts as given back.
 	leaving map[int]bool
+	// hopes is true when it counts on some of whom nobody knows when they leave.
+	hopes bool
+	// may says by slice who may be asked to leave, chosen who is; while room is
+	// cleared. nil: anybody leaves.
+	may    map[int]*leaver
+	chosen []*leaver
 }
 
 func newTable(n *Node) *table {
@@ -100,6 +110,7 @@ func (t *table) give(i int) {
 		return
 	}
 	delete(t.held, t.node.Layout.Slices[i].ID)
+	delete(t.parting, i)
 	t.stale = true
 	t.now.Marks[i] = t.idle(i)
 	t.board.Change(i, t.now.Left, +1)
@@ -130,10 +141,13 @@ func (t *table) holding() map[gpu.SliceID]bool {
 // later is the ledger that room is kept in, to be changed by the caller.
 func (t *table) later() *future {
 	if t.kept != nil {
-		return &future{t.kept.Clone(), maps.Clone(t.kept.leaving)}
+		return &future{State: t.kept.Clone(), leaving: maps.Clone(t.kept.leaving), hopes: t.kept.hopes}
 	}
 	f := &future{leaving: map[int]bool{}}
 	f.State = t.present()
+	for i := range t.parting {
+		f.release(t, i)
+	}
 	return f
 }
 

@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -123,16 +124,35 @@ func (w *way) makeFor(pods []*waiter) bool {
 }
 
 // freed serves the pods for which others went or are going, before anybody else: what
-// was freed for them is not given or kept otherwise.
+// was freed for them is not given or kept otherwise. The largest go first, so that the
+// small ones do not take part of a large one's room.
 func (d *desk) freed() {
+	size := map[*item]int64{}
+	var waiting []*item
 	for _, it := range d.items.all {
-		if !slices.ContainsFunc(it.pods, func(p waiter) bool { return p.Freed }) {
-			continue
+		for i := range it.pods {
+			if it.pods[i].Freed {
+				size[it] = max(size[it], d.units(it.pods[i].Claim.Sets))
+			}
 		}
+		if _, any := size[it]; any {
+			waiting = append(waiting, it)
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b *item) int { return cmp.Compare(size[b], size[a]) })
+	for _, it := range waiting {
 		if refused := d.serveFreed(it); refused != nil {
 			d.keepFor(it, refused, true)
 		}
 	}
+}
+
+// units is the share of GPUs of some sets.
+func (d *desk) units(sets map[string]int64) (sum int64) {
+	for set, n := range sets {
+		sum += n * int64(d.s.Sizes[set])
+	}
+	return sum
 }
 
 func (d *desk) serveFreed(it *item) (refused *refusal) {

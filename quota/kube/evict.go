@@ -57,6 +57,7 @@ func (l *Leader) evict(ctx context.Context, claim quota.Claim, reason, message s
 	switch {
 	case err == nil:
 		log.Info("Evicted pod", "why", message)
+		l.watch.model.evicted(claim.UID)
 		l.event(pod, corev1.EventTypeNormal, reason, "Evict", message)
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		// It is gone, or another of its name has come.
@@ -77,5 +78,27 @@ func (l *Leader) sayWhy(ctx context.Context, claim quota.Claim, reason, message 
 	})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		logr.FromContextOrDiscard(ctx).V(1).Info("Pod's condition could not be written", "pod", claim.Namespace+"/"+claim.Name, "error", err.Error())
+	}
+}
+
+// evicted notes that a pod is on its way out. What the cluster shows of it may be older
+// for a moment, and nobody else is to go in its place.
+func (m *model) evicted(uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.pods[uid]; e != nil {
+		e.evicted = true
+		m.touched()
+	}
+}
+
+// freed notes for which pods others go.
+func (m *model) freed(uids []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, uid := range uids {
+		if e := m.pods[uid]; e != nil {
+			e.freed = true
+		}
 	}
 }

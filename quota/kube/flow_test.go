@@ -95,6 +95,8 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 		{"gates of a namespace that is managed no more are opened", testUnmanaged},
 		{"a Workspace has its place, and says when it is due back", testWorkspaces},
 		{"kinds of others have their place", testFurtherKinds},
+		{"what was borrowed goes back to whom it belongs", testYieldsQuota},
+		{"who borrows makes room", testYieldsRoom},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(t, c) }) {
 			return

@@ -100,6 +100,7 @@ func (m *model) applyLocked(pod *corev1.Pod) {
 	e := readPod(pod, &m.bounds)
 	if before != nil {
 		e.retry, e.resized = before.retry, before.resized
+		e.evicted, e.freed = before.evicted, before.freed
 		e.assumed = before.assumed
 		// An open gate answers all questions about its opening; an end likewise.
 		if !e.Gated || e.Ended {

@@ -32,6 +32,10 @@ type entry struct {
 	assumed *assumption
 	// retry is when an opening that the API server refused may be tried again.
 	retry time.Time
+	// evicted is true once it was asked to go, though the cluster may not show it yet.
+	evicted bool
+	// freed is true once others were asked to go for it.
+	freed bool
 	// resized says how the sizes of its containers were changed before its gate was
 	// opened; empty where they were not, or another leader did.
 	resized string
@@ -54,6 +58,7 @@ func (e *entry) waits() bool { return e.assumed == nil && e.Waits() }
 // workload where that is known.
 func (e *entry) charge(project string, w *objects.Workload) gate.Charged {
 	c := e.Charged(project, w)
+	c.Leaving = c.Leaving || e.evicted
 	if e.assumed == nil {
 		return c
 	}
@@ -62,6 +67,13 @@ func (e *entry) charge(project string, w *objects.Workload) gate.Charged {
 		c.Node = e.assumed.intent.Node
 	}
 	return c
+}
+
+// pending is what the pod waits as in a decision. w is its workload where that is known.
+func (e *entry) pending(w *objects.Workload) gate.Pending {
+	p := e.Pending(w)
+	p.Freed = e.freed
+	return p
 }
 
 // readPod takes from a pod what is kept of it. bounds may be nil.

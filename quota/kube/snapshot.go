@@ -73,7 +73,7 @@ func (m *model) sort(v *view, s cluster, e *entry) {
 	case !e.Managed(project):
 		v.unmanaged = append(v.unmanaged, e.Claim)
 	default:
-		v.Pending = append(v.Pending, e.Pending(m.workloads[e.Claim.Workload.UID]))
+		v.Pending = append(v.Pending, e.pending(m.workloads[e.Claim.Workload.UID]))
 	}
 }
 

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"slices"
-	"time"
 
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/gpu"
@@ -155,17 +154,18 @@ func (a *agent) overlaps(uuid string) bool {
 
 // complete takes over what the server knows of each slice.
 func complete(all []attach.Slice, v socket.View) {
-	leased := map[gpu.SliceID]time.Duration{}
+	tenants := map[gpu.SliceID]socket.TenantView{}
 	for _, t := range v.Tenants {
 		for _, id := range t.Slices {
-			leased[id] = t.Used
+			tenants[id] = t
 		}
 	}
 	for i := range all {
 		for _, sl := range v.Slices {
 			if sl.ID == all[i].ID {
 				all[i].Damage, all[i].Locked = sl.Damage, sl.Locked
-				all[i].AllowedBytes, all[i].Leased = sl.MemoryBytes, leased[sl.ID]
+				all[i].AllowedBytes = sl.MemoryBytes
+				all[i].Leased, all[i].Overdue = tenants[sl.ID].Undrained, tenants[sl.ID].Overdue
 			}
 		}
 	}

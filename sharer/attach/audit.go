@@ -44,6 +44,8 @@ type Auditor struct {
 	clocks   map[clockKey]clock
 	pages    map[gpu.SliceID]damage
 	beyond   map[ledgerKey]sharer.Instant // since when memory is had that nobody granted
+	first    sharer.Instant               // when the first sample was
+	sampled  bool                         // there was one
 }
 
 // suspicion is a finding that may not have lasted long enough.
@@ -78,6 +80,9 @@ func New(c Config) *Auditor {
 // Observe takes a sample in. What is wrong in it and has been in all samples for
 // the grace is found. Samples come in the order of their time.
 func (a *Auditor) Observe(s Sample) Report {
+	if !a.sampled {
+		a.first, a.sampled = s.At, true
+	}
 	r := Report{Overheads: a.reconcile(s), ContextBytes: a.contextBytes()}
 	ix := newIndex(s)
 	a.noteBeyond(ix)

@@ -18,19 +18,18 @@ type clock struct {
 	now        account // at last
 	// Since from: what the driver saw, the process said, and the agent leased.
 	seen, said, leased time.Duration
-	// told is a moment before which all work is told of: what is in flight began
-	// later.
-	told    sharer.Instant
-	short   bool // in the last full window that says so too little was accounted for
-	clearly int  // such windows in a row in which far too little was
-	detail  string
-	ungated bool // at last
+	begun              bool // what may have been in flight before there was the clock is done
+	short              bool // in the last full window that says so too little was accounted for
+	clearly            int  // such windows in a row in which far too little was
+	detail             string
+	ungated            bool // at last
 }
 
 // account is what explains that a GPU is busy, in total.
 type account struct {
 	said     time.Duration // by the process
 	leased   time.Duration // by the agent, to its container
+	overdue  time.Duration // since its container's lease was taken by force
 	launches uint64
 }
 
@@ -47,8 +46,8 @@ const (
 	// busyProof is how many windows in a row it takes to be sure: none of what an
 	// honest program does stays unexplained for so long.
 	busyProof = 3
-	// busyHeld is how long work may be in flight before that is told. It is not
-	// treated: one kernel may take so long.
+	// busyHeld is how long work may be in flight where others should have the GPU
+	// before that is told. It is not treated: one kernel may take so long.
 	busyHeld = 5 * time.Minute
 )
 
@@ -87,50 +86,68 @@ func (a *Auditor) follow(ix index, p OnGPU, where verdict) (clock, bool) {
 	}
 	now, inFlight, ungated := ix.account(p)
 	if !seen || away || c.now.leased > now.leased {
-		// New, or of an agent that was away.
-		c = clock{from: ix.At, last: ix.At, told: ix.At, now: now}
+		// New, or of an agent that was away. What a process that came later has in
+		// flight is of this agent's leases.
+		later := !seen && ix.At.Sub(a.first) > busyGap
+		c = clock{from: ix.At, last: ix.At, now: now, begun: later}
 	}
 	c.ungated = ungated
 	c.advance(ix.At, now, inFlight, min(max(p.BusyPercent, 0), 100))
 	return c, true
 }
 
-// advance takes in a sample. What is in flight is told of when it ends: as long as
-// that can make a difference to what a window says, the window goes on. The library
-// launches only under a lease, and has no lease before all that it launched under
-// the one before is told of. So in flight is only what began since it was last seen
-// idle or launching; more than that no mark excuses.
+// advance takes in a sample. Work is launched only under a lease, and is done when
+// that is drained, so the time of leases explains all that an honest process does,
+// whatever it says. The exception is what was launched before there was this agent,
+// and may be in flight until the library was seen idle or launching. After that no
+// mark of work in flight excuses anything.
 func (c *clock) advance(now sharer.Instant, total account, inFlight bool, percent int) {
 	c.seen += now.Sub(c.last) * time.Duration(percent) / 100
 	c.said += max(0, total.said-c.now.said) // a count that goes back says nothing
 	c.leased += total.leased - c.now.leased
-	if !inFlight {
-		c.told = now
-	} else if total.launches != c.now.launches {
-		c.told = c.last
-	}
+	old := c.now
 	c.last, c.now = now, total
 	length := now.Sub(c.from)
-	if length < busyWindow {
-		return
-	}
-	lacks := c.seen - max(c.said, c.leased)
-	says := gradeOf(lacks, length)
-	c.detail = fmt.Sprintf("%s of %s, and says %s",
-		c.seen.Round(time.Millisecond), length.Round(time.Millisecond), c.said.Round(time.Millisecond))
-	if says != gradeOf(lacks-now.Sub(c.told), length) {
-		if length >= busyHeld {
-			c.short = true
-			c.detail += "; what is in flight may be one kernel that takes so long"
+	if !c.begun {
+		if c.begun = !inFlight || total.launches != old.launches; c.begun {
+			c.short = false
+			c.restart()
+		} else if c.describe(length); gradeOf(c.seen-c.said, length) != explained {
+			c.tell(length)
 		}
 		return
 	}
+	if length < busyWindow {
+		return
+	}
+	c.describe(length)
+	says := gradeOf(c.seen-max(c.said, c.leased), length)
 	c.short = says != explained
 	if c.clearly++; says != clearlyShort {
 		c.clearly = 0
 	}
-	c.from, c.seen, c.said, c.leased = now, 0, 0, 0
+	if says == explained && gradeOf(c.seen-c.said, length) != explained {
+		c.tell(total.overdue)
+	}
+	c.restart()
 }
+
+func (c *clock) describe(length time.Duration) {
+	c.detail = fmt.Sprintf("%s of %s, and says %s",
+		c.seen.Round(time.Millisecond), length.Round(time.Millisecond), c.said.Round(time.Millisecond))
+}
+
+// tell makes a finding of work that is in flight for minutes.
+func (c *clock) tell(since time.Duration) {
+	if since < busyHeld {
+		return
+	}
+	c.short = true
+	c.detail += fmt.Sprintf("; what is in flight since %s may be one kernel that takes so long", since.Round(time.Second))
+}
+
+// restart begins a window.
+func (c *clock) restart() { c.from, c.seen, c.said, c.leased = c.last, 0, 0, 0 }
 
 // grade is what the unexplained part of a window says.
 type grade int
@@ -142,6 +159,9 @@ const (
 )
 
 func gradeOf(lacks, length time.Duration) grade {
+	if length <= 0 {
+		return explained
+	}
 	switch part := float64(lacks) / float64(length); {
 	case part <= busyForgiven:
 		return explained
@@ -159,7 +179,8 @@ func (ix index) account(p OnGPU) (total account, inFlight, ungated bool) {
 		if sl.GPU != p.GPU {
 			continue
 		}
-		total.leased = max(total.leased, sl.Leased) // they have their leases together
+		// They have their leases together.
+		total.leased, total.overdue = max(total.leased, sl.Leased), max(total.overdue, sl.Overdue)
 		if sl.Damage > 0 {
 			continue
 		}

@@ -61,8 +61,11 @@ type Slice struct {
 	MemoryBytes uint64
 	// AllowedBytes of it are its limit now; 0: not known.
 	AllowedBytes uint64
-	// Leased is how long the agent let its container have the GPU, in total.
+	// Leased is how long its container could have work on the GPU, in total: from when
+	// the agent gave leases to when all under them was done, also by force.
 	Leased time.Duration
+	// Overdue is for how long the work of one goes on that was taken by force; 0: none.
+	Overdue time.Duration
 	// Damage counts how often the agent found the slice's page damaged. Nothing in
 	// such a page is believed any more.
 	Damage uint64

@@ -49,6 +49,7 @@ func (s *Server) grant(now sharer.Instant, t *tenant, a sharer.Action) (next []s
 		// Of a tenant that was on other GPUs before: what is in flight there counts
 		// for the new lease from here on.
 		next = s.arbiter.Drained(now, t.id, old.id, min(old.used, old.held(now)), false)
+		t.drop(now)
 	}
 	kind := wire.LeaseOwn
 	if a.Kind == sharer.Borrowed {
@@ -101,7 +102,7 @@ func (s *Server) look(now sharer.Instant, t *tenant) []sharer.Action {
 // drained tells the Arbiter that nothing is in flight under the lease.
 func (s *Server) drained(now sharer.Instant, t *tenant, st state) []sharer.Action {
 	l := t.lease
-	t.lease = nil
+	t.drop(now)
 	delete(s.leases, t)
 	t.judge(now, l, st)
 	if l.told && !l.forced {

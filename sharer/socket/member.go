@@ -117,7 +117,8 @@ func (s *Server) died(m *member) {
 	if t.lease != nil && t.lease.ended == 0 {
 		t.publish(wire.LeaseNone, 0)
 	}
-	t.lease, t.wants = nil, false
+	t.drop(now)
+	t.wants = false
 	delete(s.leases, t)
 	s.carryOut(now, s.arbiter.Gone(now, t.id))
 }

@@ -25,6 +25,8 @@ type tenant struct {
 	over         bool  // it holds nothing any more, and drains
 	slack        slack // corrects its predictions
 	idle         bool  // an open lease was seen unused at the last heartbeat
+	// had is how long its leases before this one were not drained.
+	had time.Duration
 }
 
 // lease is a lease that has been given and has not drained.
@@ -91,6 +93,30 @@ func (l *lease) end(now sharer.Instant) {
 
 // held is how long the tenant has kept others off the GPU.
 func (l *lease) held(now sharer.Instant) time.Duration { return max(0, now.Sub(l.granted)) }
+
+// drop ends that the tenant has a lease.
+func (t *tenant) drop(now sharer.Instant) {
+	if t.lease != nil {
+		t.had += t.lease.held(now)
+	}
+	t.lease = nil
+}
+
+// undrained is how long in total it has had leases that were not drained.
+func (t *tenant) undrained(now sharer.Instant) time.Duration {
+	if t.lease == nil {
+		return t.had
+	}
+	return t.had + t.lease.held(now)
+}
+
+// overdue is for how long work is in flight under a lease that was taken by force.
+func (t *tenant) overdue(now sharer.Instant) time.Duration {
+	if t.lease == nil || !t.lease.forced {
+		return 0
+	}
+	return now.Sub(t.lease.ended)
+}
 
 // publish writes a lease, or its end, into the grants of all slices.
 func (t *tenant) publish(kind wire.LeaseKind, until sharer.Instant) {

@@ -29,6 +29,10 @@ type TenantView struct {
 	Lease wire.LeaseKind
 	// Wants is that work waits for a lease.
 	Wants bool
+	// Undrained is how long in total it had leases with work in flight or about to
+	// be, also after they were taken by force. Overdue is for how long it has one now
+	// that was; 0: it has none.
+	Undrained, Overdue time.Duration
 }
 
 // SliceView is a slice and its processes.
@@ -153,7 +157,7 @@ func (s *Server) View() View {
 	}
 	for _, stat := range s.arbiter.Stats() {
 		if t := s.tenants[stat.Tenant]; t != nil {
-			v.Tenants = append(v.Tenants, t.view(stat))
+			v.Tenants = append(v.Tenants, t.view(v.At, stat))
 		}
 	}
 	return v
@@ -168,8 +172,8 @@ func (v View) Processes() []Process {
 	return all
 }
 
-func (t *tenant) view(stat sharer.Stat) TenantView {
-	v := TenantView{Stat: stat, Wants: t.wants}
+func (t *tenant) view(now sharer.Instant, stat sharer.Stat) TenantView {
+	v := TenantView{Stat: stat, Wants: t.wants, Undrained: t.undrained(now), Overdue: t.overdue(now)}
 	if t.lease != nil && t.lease.ended == 0 {
 		v.Lease = t.lease.kind
 	}

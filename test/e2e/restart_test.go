@@ -43,8 +43,11 @@ func sameIDs(t *testing.T, before []string) {
 	})
 }
 
-// agentPID is the process of the node agent on this machine.
-func agentPID(t *testing.T) int {
+// agentPID is the process of the node agent on this machine; 0 for none.
+func agentPID(t *testing.T) int { return processOf(t, "aipub-node", "--node-name="+nodeName) }
+
+// processOf finds the process of a program that was given an argument; 0 for none.
+func processOf(t *testing.T, program, argument string) int {
 	t.Helper()
 	exes, err := filepath.Glob("/proc/[0-9]*/exe")
 	if err != nil {
@@ -52,11 +55,11 @@ func agentPID(t *testing.T) int {
 	}
 	for _, exe := range exes {
 		target, err := os.Readlink(exe)
-		if err != nil || filepath.Base(target) != "aipub-node" {
+		if err != nil || filepath.Base(target) != program {
 			continue
 		}
 		cmdline, _ := os.ReadFile(filepath.Join(filepath.Dir(exe), "cmdline"))
-		if !strings.Contains(string(cmdline), "--node-name="+nodeName) {
+		if !strings.Contains(string(cmdline), argument) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(exe)))
@@ -111,12 +114,11 @@ func TestAKubeletRestartDisturbsNobody(t *testing.T) {
 	expectAllocatable(t, map[string]int64{"small": 2, "medium": 1 + 0, "large": 1, "mig-small": 4, "mig-medium": 1})
 }
 
-// killAgent ends the agent's process at once and waits for the next one.
-func killAgent(t *testing.T) {
+// killed ends a program of the product at once, and returns its process.
+func killed(t *testing.T, program, argument string) (pid int) {
 	t.Helper()
-	pid := agentPID(t)
-	if pid == 0 {
-		t.Fatal("no aipub-node process found")
+	if pid = processOf(t, program, argument); pid == 0 {
+		t.Fatalf("no process of %s found", program)
 	}
 	process, err := os.FindProcess(pid)
 	if err != nil {
@@ -125,6 +127,13 @@ func killAgent(t *testing.T) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	return pid
+}
+
+// killAgent ends the agent's process at once and waits for the next one.
+func killAgent(t *testing.T) {
+	t.Helper()
+	pid := killed(t, "aipub-node", "--node-name="+nodeName)
 	eventually(t, time.Minute, "another agent process runs", func(context.Context) error {
 		if now := agentPID(t); now == 0 || now == pid {
 			return fmt.Errorf("pid %d, killed %d", now, pid)

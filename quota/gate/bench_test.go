@@ -71,3 +71,47 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkYieldRoom measures a decision in a full cluster in which 4,000 pods borrow,
+// and 50,000 pods of 100 projects wait for room of two whole GPUs each.
+func BenchmarkYieldRoom(b *testing.B) {
+	for _, young := range []bool{false, true} {
+		s := scale(50, api.FirstAllocating)
+		s.Quotas = nil
+		for i := range 100 {
+			s.Quotas = append(s.Quotas, lending(userQuota(fmt.Sprintf("project-%d", i), "user-0", "small", 0)))
+		}
+		for i := range s.Charged {
+			if c := &s.Charged[i]; c.Claim.Party.User == "user-0" || c.Claim.Party.User == "user-1" {
+				c.Claim.Party.User, c.Grade = "user-0", quota.Borrowed
+				if young {
+					c.Claim.Since = noon
+				}
+			}
+		}
+		for i := range s.Pending {
+			sets := map[string]int64{"large": 2}
+			s.Pending[i].Claim.Sets, s.Pending[i].Ask.Sets = sets, sets
+			s.Pending[i].Claim.Party.User = "user-5"
+		}
+		for i := range s.Nodes {
+			n := &s.Nodes[i]
+			for g := range 8 {
+				for slot := range 4 {
+					if id := gpu.SliceID(fmt.Sprintf("small-%d-%d", g, slot)); g >= 6 {
+						n.Held[id] = "" // by others, who are not ours
+					}
+				}
+			}
+		}
+		b.Run(fmt.Sprintf("young %t", young), func(b *testing.B) {
+			var keeper Keeper
+			keeper.Decide(s, 256)
+			for b.Loop() {
+				p := keeper.Decide(s, 256)
+				b.ReportMetric(float64(len(p.Yield)), "yields")
+				b.ReportMetric(float64(len(p.Open)), "opens")
+			}
+		})
+	}
+}

@@ -23,10 +23,18 @@
 // FirstScheduling, so that small ones do not starve a large one. Room is kept for
 // the first [MaxKept] only; whoever is behind them would not be next anyway.
 //
+// # What is lent
+//
+// Headroom and what would be borrowed come after all that stands within the quotas,
+// and get what is left once room, and quota that others go for, was kept for those.
+// So what has to go is not back, at its workload's old place, before the one that it
+// went for.
+//
 // # Taking back
 //
-// Where the quota is short for a pod that would stand within it, pods that stand
-// there as headroom or borrowed are asked to go ([Plan.Yield]), the fewest that make
-// room. What is going already counts as gone for this purpose, so that one shortage
-// is answered once.
+// Where the quota is short for a pod that would stand within it, or where it has quota
+// and no node has room, pods that stand there as headroom or borrowed are asked to go
+// ([Plan.Yield]), the fewest that make room. What is going already counts as gone for
+// this purpose, so that one shortage is answered once. Pods for which others go on
+// nodes are noted ([Plan.Freed]) and come before everybody until they start.
 package gate

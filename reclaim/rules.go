@@ -73,23 +73,13 @@ func Bind(policies []api.ReclaimPolicy, who Who) Rules {
 	slices.SortFunc(sorted, func(a, b api.ReclaimPolicy) int { return cmp.Compare(a.Name, b.Name) })
 	r := Rules{Save: api.SaveHome}
 	for _, p := range sorted {
-		if binds(p.Spec.Scope, who) {
+		if p.Spec.Scope.Binds(who.Project, who.User) {
 			if quiet, err := check(p.Spec); err == nil {
 				r.add(p.Name, p.Spec, quiet)
 			}
 		}
 	}
 	return r
-}
-
-func binds(s api.ReclaimScope, who Who) bool {
-	switch {
-	case s.Everyone:
-		return s.Project == "" && s.User == ""
-	case s.Project == "" && s.User == "":
-		return false
-	}
-	return (s.Project == "" || s.Project == who.Project) && (s.User == "" || s.User == who.User)
 }
 
 func (r *Rules) add(name string, p api.ReclaimPolicySpec, q quiet) {

@@ -66,9 +66,7 @@ func strictest(policies []v1alpha1.ReclaimPolicy, project, user string) *v1alpha
 	var found *v1alpha1.ReclaimPolicy
 	for i := range policies {
 		p := &policies[i]
-		s := p.Spec.Scope
-		bound := s.Everyone || (s.Project != "" || s.User != "") && (s.Project == "" || s.Project == project) && (s.User == "" || s.User == user)
-		if !bound || (p.Spec.MaxOccupancyHours == 0 && p.Spec.Idle == nil) {
+		if !p.Spec.Scope.Binds(project, user) || (p.Spec.MaxOccupancyHours == 0 && p.Spec.Idle == nil) {
 			continue
 		}
 		if found == nil || p.Spec.MaxExtensionHours < found.Spec.MaxExtensionHours {

@@ -114,6 +114,23 @@ func TestWhatCannotBeSavedStaysUpAndIsToldAndTriedAgain(t *testing.T) {
 	}
 }
 
+func TestASaveThatTheAgentsEndInterruptedIsTriedAgainSoonOnce(t *testing.T) {
+	w := lab()
+	w.Spec.Paused = true
+	s := running(w)
+	for attempt, want := range []time.Duration{interruptedWait, 2 * time.Minute} {
+		p := Next(s)
+		w.Status = p.Status
+		s.Snapshots = append(s.Snapshots, api.WorkspaceSnapshot{ObjectMeta: metav1.ObjectMeta{Name: p.CreateName}, Spec: *p.Create,
+			Status: api.WorkspaceSnapshotStatus{Phase: api.SnapshotFailed, Reason: api.ReasonInterrupted, Message: "the agent ended"}})
+		if p = Next(s); p.After != want {
+			t.Errorf("attempt %d is tried again after %s, want %s", attempt+1, p.After, want)
+		}
+		w.Status = p.Status
+		s.Now = w.Status.Pause.RetryAt.Time
+	}
+}
+
 func TestASnapshotOfAnEarlierPauseIsNotTakenForThisOne(t *testing.T) {
 	w := lab()
 	w.Spec.Paused, w.Generation = true, 2
@@ -197,8 +214,13 @@ func TestALostNodeIsNotAskedAgainAndAgain(t *testing.T) {
 		t.Errorf("it asks a node that is gone: %+v", p)
 	}
 	s.Pod = nil
-	if p = Next(s); p.Replicas != 0 {
+	p = Next(s)
+	if p.Replicas != 0 || len(p.Events) != 1 || !p.Events[0].Warning || !strings.Contains(p.Events[0].Message, "before its file system was saved") {
 		t.Errorf("its pod is gone as well: %+v", p)
+	}
+	w.Status = p.Status
+	if p = Next(s); len(p.Events) != 0 {
+		t.Errorf("it is told again: %+v", p.Events)
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *Seen) pause(p *Plan) {
 	case s.stopped() || s.saved(p):
 		p.Replicas = 0
 		s.unsaved(p)
-		p.phase(s, api.PhaseSaving, "Stopping", "its work is saved; its processes end")
+		p.phase(s, api.PhaseSaving, "Stopping", "its processes end")
 	}
 }
 
@@ -35,9 +35,17 @@ func (s *Seen) unsaved(p *Plan) {
 	needs := s.Workspace.Spec.BeforePause != nil || s.wanted()
 	current := s.snapshot(p.Status.Pause.Snapshot)
 	if s.stopped() && needs && p.Status.Pause.Attempts > 0 && (current == nil || current.Status.Phase != api.SnapshotSaved) {
-		p.condition(s, metav1.Condition{Type: api.ConditionSaved, Status: metav1.ConditionFalse, Reason: api.ReasonContainerGone,
-			Message: "it was stopped before its file system was saved; its volumes are kept"})
+		p.lose(s, "it was stopped before its file system was saved; its volumes are kept")
 	}
+}
+
+// lose says, once in a pause, that what its container had is gone.
+func (p *Plan) lose(s *Seen, message string) {
+	said := meta.FindStatusCondition(s.Workspace.Status.Conditions, api.ConditionSaved)
+	if said == nil || said.Reason != api.ReasonContainerGone || said.ObservedGeneration != s.Workspace.Generation {
+		p.warn(api.ReasonSaveFailed, "%s", message)
+	}
+	p.condition(s, metav1.Condition{Type: api.ConditionSaved, Status: metav1.ConditionFalse, Reason: api.ReasonContainerGone, Message: message})
 }
 
 // paused says that nothing holds its set any more.
@@ -148,8 +156,7 @@ func (s *Seen) lost(p *Plan, w *api.WorkspaceSnapshot) bool {
 // a snapshot could reach.
 func (s *Seen) nothingRuns(p *Plan) bool {
 	if p.Status.Pause.Attempts > 0 {
-		p.condition(s, metav1.Condition{Type: api.ConditionSaved, Status: metav1.ConditionFalse, Reason: api.ReasonContainerGone,
-			Message: "its container ended before its file system was saved; its volumes are kept"})
+		p.lose(s, "its container ended before its file system was saved; its volumes are kept")
 	}
 	return true
 }
@@ -185,10 +192,16 @@ func (s *Seen) madeFrom() string {
 	return s.Workspace.Spec.Image
 }
 
+// interruptedWait is when a save that the agent's end interrupted is tried again, the first time.
+const interruptedWait = 2 * time.Second
+
 // failed keeps it up, tells its user, and says when it is tried again.
 func (s *Seen) failed(p *Plan, w *api.WorkspaceSnapshot) {
 	pause := p.Status.Pause
 	wait := reclaim.Backoff(int(pause.Attempts))
+	if w.Status.Reason == api.ReasonInterrupted && pause.Attempts == 1 {
+		wait = interruptedWait // the agent is back, or it could not say so
+	}
 	at := metav1.NewTime(s.Now.Add(wait))
 	pause.RetryAt, pause.Message = &at, short(w.Status.Message, longestQuote)
 	p.After = wait

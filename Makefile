@@ -124,6 +124,10 @@ e2e: node-up old-glibc ## the whole flow on a real kube-apiserver, kubelet and c
 e2e-uninstall: ## helm uninstall on that node, which leaves nothing behind; 6 minutes, the kubelet's grace
 	KUBECONFIG="$$($(CLUSTER) kubeconfig)" go test -tags e2e -count=1 -timeout 20m -v ./test/e2e/uninstall
 
+.PHONY: kueue
+kueue: node-up ## sets under Kueue itself and under a plain ResourceQuota, on that node (builds Kueue once)
+	@test/kueue/run.sh
+
 .PHONY: bench
 bench: ## the figures of docs/benchmarks.md; FIGURES='node.*' chooses
 	@test/bench/run.sh $(FIGURES)

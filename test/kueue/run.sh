@@ -18,7 +18,7 @@ remove() {
 		kubectl delete --timeout=30s --ignore-not-found clusterqueue/kueue-sets clusterqueue/kueue-sizes resourceflavor/kueue-test
 	helm uninstall kueue --namespace kueue-system --ignore-not-found --wait --timeout 2m
 	kubectl delete namespace kueue-system --ignore-not-found --timeout=60s
-	[ -z "${divided:-}" ] || kubectl delete partitionpolicy demo
+	[ -z "${divided:-}" ] || { kubectl delete partitionpolicy demo && kubectl label node node-0 aipub.io/pool-; }
 }
 clean_up() {
 	local code=$? left
@@ -28,7 +28,7 @@ clean_up() {
 	remove >/dev/null || code=1
 	left=$(kubectl get crd,mutatingwebhookconfigurations,validatingwebhookconfigurations,apiservices,clusterroles,clusterrolebindings,namespaces -o name | grep kueue) &&
 		{ say "left behind: $left" >&2; code=1; }
-	[ $code != 0 ] || say "all was seen, and nothing is left"
+	if [ $code = 0 ]; then say "all was seen, and nothing is left"; else say "FAILED" >&2; fi
 	exit $code
 }
 
@@ -46,7 +46,7 @@ one_size() {
 		expect "$name sees the set and one GPU" "$(kubectl -n $ns exec job/$name -- sh -c 'echo $AIPUB_SET; cd /dev; ls -d nvidia[0-9]*' | paste -sd' ')" 'small nvidia0'
 		# Kueue has suspended the Job until its turn; AIPub has gated and stamped nothing.
 		expect "what AIPub wrote on $name" "$(ours $ns $name)" ''
-		expect "what Kueue counts for $name" "$(counts $ns $name)" "{\"aipub.io/set-small\":\"1\",\"cpu\":\"$cpu\",\"example.com/gpu-percent\":\"25\",\"memory\":\"$memory\"}"
+		expect "what Kueue counts for $name" "$(counts $ns job/$name)" "{\"aipub.io/set-small\":\"1\",\"cpu\":\"$cpu\",\"example.com/gpu-percent\":\"25\",\"memory\":\"$memory\"}"
 	done
 	end $ns a
 	running $ns c
@@ -54,7 +54,6 @@ one_size() {
 	end $ns c
 }
 
-counts() { of_workload '.status.admission.podSetAssignments[0].resourceUsage' "$@"; }
 ours() { for at in .metadata.annotations .metadata.labels '.status.conditions[*].type'; do of_pod $at "$@"; done | { grep -o 'aipub.io/[A-Za-z-]*' || true; }; }
 
 # Sizes that share a GPU. The quota has four small and two medium, the GPU has 100 percent.
@@ -93,26 +92,34 @@ apart() {
 	end $ns second
 }
 
-# The same namespace once Kueue manages it as well: two systems decide.
+# The same namespace once Kueue manages it as well: two systems decide, and neither
+# knows what the other holds back.
 both() {
 	local ns=kueue-apart
 	await "the GPU is free again" 30 all_free
 	sed '/aipub.io.project/d' test/kueue/values.yaml | test/kueue/install.sh >/dev/null
 	say "Kueue manages the namespaces of projects as well"
-	job $ns v small
-	running $ns v
-	expect "what Kueue counts for a Job, whose template says no CPU and memory" "$(counts $ns v)" '{"aipub.io/set-small":"1","example.com/gpu-percent":"25"}'
-	job $ns w small
-	await "job w is admitted by Kueue and waits at AIPub's gate" 30 gated $ns w ProjectQuotaReached
-	expect "job w is suspended" "$(get '{.spec.suspend}' job -n $ns w)" false
-	job $ns z small
-	waits $ns z 'insufficient unused quota for aipub.io/set-small'
-	end $ns v
-	running $ns w
-	end $ns w
-	running $ns z
-	end $ns z
+	job $ns third small
+	running $ns third
+	expect "what Kueue counts for a Job: its template" "$(counts $ns job/third)" '{"aipub.io/set-small":"1","example.com/gpu-percent":"25"}'
+	job $ns fourth small
+	await "job fourth is admitted by Kueue and waits at AIPub's gate" 30 gated $ns fourth ProjectQuotaReached
+	expect "what Kueue counts for it meanwhile" "$(counts $ns job/fourth)" '{"aipub.io/set-small":"1","example.com/gpu-percent":"25"}'
+	end $ns third
+	running $ns fourth
+	end $ns fourth
+
+	for name in d e; do job kueue-sets $name small; done
+	running kueue-sets d e
+	kubectl apply -f test/kueue/bare.yaml >/dev/null
+	await "AIPub charges a pod that Kueue still holds back" 30 charged 1
+	expect "gates of the pod" "$(get '{.spec.schedulingGates[*].name}' pod bare -n $ns | grep -o kueue.x-k8s.io/admission)" kueue.x-k8s.io/admission
+	end kueue-sets d
+	await "the pod runs" 60 kubectl wait pod/bare -n $ns --for=condition=Ready --timeout=1s
+	expect "what Kueue counts for a pod: all that AIPub filled in" "$(counts $ns pod/bare)" "{\"aipub.io/set-small\":\"1\",\"cpu\":\"$cpu\",\"example.com/gpu-percent\":\"25\",\"memory\":\"$memory\"}"
+	end kueue-sets e
 }
+charged() { [ "$(get '{.status.used.sets.small}' resourcesetquota kueue-apart)" = "$1" ]; }
 gated() { of_pod '.status.conditions[?(@.type=="aipub.io/Allocated")].reason' "$1" "$2" | grep -x "$3"; }
 
 # A plain ResourceQuota on sets, in a namespace without any queue.

@@ -64,9 +64,11 @@ running() {
 }
 # of_pod JSONPATH NAMESPACE JOB: of the one pod of a Job.
 of_pod() { get "{.items[0]$1}" pods -n "$2" -l "job-name=$3"; }
-# of_workload JSONPATH NAMESPACE JOB: of what Kueue made for a Job.
-of_workload() { get "{.items[0]$1}" workloads -n "$2" -l "kueue.x-k8s.io/job-uid=$(get '{.metadata.uid}' job -n "$2" "$3")"; }
-says() { of_workload '.status.conditions[?(@.type=="QuotaReserved")].message' "$1" "$2" | grep -F "$3"; }
+# of_workload JSONPATH NAMESPACE KIND/NAME: of the Workload that Kueue made for it.
+of_workload() { get "{.items[0]$1}" workloads -n "$2" -l "kueue.x-k8s.io/job-uid=$(get '{.metadata.uid}' "$3" -n "$2")"; }
+# counts NAMESPACE KIND/NAME: what Kueue takes it to use.
+counts() { of_workload '.status.admission.podSetAssignments[0].resourceUsage' "$@"; }
+says() { of_workload '.status.conditions[?(@.type=="QuotaReserved")].message' "$1" "job/$2" | grep -F "$3"; }
 # waits NAMESPACE JOB WORDS: Kueue has decided that the Job waits, with these words; it
 # is suspended and has no pod.
 waits() {

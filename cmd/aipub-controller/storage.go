@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"aipub.io/aipub/quota/admission"
+	"aipub.io/aipub/quota/admission/claims"
 	quotakube "aipub.io/aipub/quota/kube"
 )
 
@@ -37,7 +38,7 @@ func addStorage(mgr ctrl.Manager, o *options, m *metrics) error {
 		return fmt.Errorf("make client: %w", err)
 	}
 	record := quotakube.NewStorageRecord(direct, o.namespace)
-	ledger := admission.NewClaimLedger(watch, record, time.Now)
+	ledger := claims.NewLedger(watch, record, time.Now)
 	mgr.GetWebhookServer().Register(admission.PathValidateClaims, admission.ClaimValidator(direct, ledger, reviews))
 	if err := mgr.Add(watch); err != nil {
 		return fmt.Errorf("add watch of volume claims: %w", err)

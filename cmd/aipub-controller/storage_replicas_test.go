@@ -33,6 +33,7 @@ import (
 
 	"aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota/admission"
+	"aipub.io/aipub/quota/admission/claims"
 	quotakube "aipub.io/aipub/quota/kube"
 	"aipub.io/aipub/quota/storage"
 )
@@ -219,7 +220,7 @@ func (r *replicas) add(t *testing.T) *replica {
 	}
 	one.record = quotakube.NewStorageRecord(one.client, v1alpha1.SystemNamespace)
 	one.leader = quotakube.NewStorageLeader(one.watch, one.record, one.client, r.clock)
-	one.hook = admission.ClaimValidator(one.client, admission.NewClaimLedger(one.watch, one.record, r.clock.Now), admission.Config{})
+	one.hook = admission.ClaimValidator(one.client, claims.NewLedger(one.watch, one.record, r.clock.Now), admission.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	one.stop = cancel
 	t.Cleanup(cancel)

@@ -4,6 +4,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"aipub.io/aipub/quota/admission/claims"
 	"aipub.io/aipub/quota/storage"
 )
 
@@ -39,12 +41,12 @@ const (
 // ClaimValidator serves [PathValidateClaims]: it judges new volume claims and those
 // that are to grow by the storage quotas, and keeps room for what it lets through.
 // live is asked whether a claim of a name exists; it must not be a cache.
-func ClaimValidator(live client.Reader, ledger *ClaimLedger, config Config) *admission.Webhook {
+func ClaimValidator(live client.Reader, ledger *claims.Ledger, config Config) *admission.Webhook {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
 	judge := newReviewer("validate-claims", config, func(ctx context.Context, req admission.Request) (verdict, *failure) {
-		change, refusals, failed := claimChange(req, ledger.claims)
+		change, refusals, failed := claimChange(req, ledger.Known())
 		if failed != nil || len(refusals) > 0 {
 			return verdict{refusals: refusals}, failed
 		}
@@ -52,23 +54,26 @@ func ClaimValidator(live client.Reader, ledger *ClaimLedger, config Config) *adm
 			return verdict{reason: ReasonUnchanged}, nil
 		}
 		short, err := ledger.Reserve(ctx, *change)
-		if err != nil {
+		switch {
+		case errors.Is(err, storage.ErrFull):
+			return verdict{refusals: tooMany()}, nil
+		case err != nil:
 			return verdict{}, unavailable(err)
 		}
-		return verdict{reason: ReasonReserved, refusals: short}, nil
+		return verdict{reason: ReasonReserved, refusals: refusalsOf(short, change.Claim)}, nil
 	})
-	return &admission.Webhook{Handler: &duplicates{live: live, claims: ledger.claims, next: judge.Handler, config: config}}
+	return &admission.Webhook{Handler: &duplicates{live: live, claims: ledger.Known(), next: judge.Handler, config: config}}
 }
 
 // claimChange is what a request would add; nil where it adds nothing.
-func claimChange(req admission.Request, known Claims) (*Change, Refusals, *failure) {
+func claimChange(req admission.Request, known claims.Known) (*claims.Change, Refusals, *failure) {
 	var pvc corev1.PersistentVolumeClaim
 	if failed := decode(req.Object.Raw, &pvc); failed != nil {
 		return nil, nil, failed
 	}
 	after := storage.ClaimOf(&pvc)
 	after.Version = 0
-	change := &Change{Key: storage.CreateKey(after), Claim: after, Dry: ptr.Deref(req.DryRun, false)}
+	change := &claims.Change{Key: storage.CreateKey(after), Claim: after, Dry: ptr.Deref(req.DryRun, false)}
 	if req.Operation == admissionv1.Create {
 		if after.Owner.User == "" || after.Owner.Project == "" {
 			return nil, Refusals{{Reason: ReasonNotStamped, Field: userField, Detail: "is missing, so nobody would be charged; " +
@@ -96,28 +101,29 @@ func claimChange(req admission.Request, known Claims) (*Change, Refusals, *failu
 	return change, nil, nil
 }
 
-// refusalsOf puts shortfalls into words for the people of a claim's namespace.
-func refusalsOf(short []storage.Shortfall, c storage.Claim, b *storage.Book) Refusals {
-	if len(short) == 0 {
-		return nil
-	}
-	sees := b.Sees(c.Namespace, c.Owner.User)
+// refusalsOf names the fields that are in the way.
+func refusalsOf(short []claims.Short, c storage.Claim) Refusals {
 	var refusals Refusals
 	for _, s := range short {
-		r := Refusal{Reason: Reason(s.Reason()), Field: "spec.resources.requests.storage", Value: storage.SizeText(c.Bytes), Detail: "does not fit: " + s.Sentence(sees)}
+		r := Refusal{Reason: Reason(s.Reason), Field: "spec.resources.requests.storage", Value: storage.SizeText(c.Bytes), Detail: "does not fit: " + s.Sentence}
 		if s.Measure == storage.Volumes {
-			r.Field, r.Value, r.Detail = "spec", "", "one more claim does not fit: "+s.Sentence(sees)
+			r.Field, r.Value, r.Detail = "spec", "", "one more claim does not fit: "+s.Sentence
 		}
 		refusals = append(refusals, r)
 	}
 	return refusals
 }
 
+func tooMany() Refusals {
+	return Refusals{{Reason: ReasonTooManyReservations, Field: "metadata.name", Detail: fmt.Sprintf(
+		"%d claims of the cluster were admitted in the last two minutes and are not all seen yet, and there may be no more at once; try again in a minute", storage.MaxReservations)}}
+}
+
 // duplicates answers for the API server where a claim of the name exists: creation
 // would fail a moment later, and must not keep room meanwhile.
 type duplicates struct {
 	live   client.Reader
-	claims Claims
+	claims claims.Known
 	next   admission.Handler
 	config Config
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package claims
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"aipub.io/aipub/quota/storage"
 )
 
-// Claims is what this replica knows of the volume claims in the cluster.
-type Claims interface {
+// Known is what this replica knows of the volume claims in the cluster.
+type Known interface {
 	// Covers reports whether all changes of claims up to a version are known; no
 	// version is while not all that existed at the start is.
 	Covers(version uint64) bool
@@ -45,10 +45,10 @@ const (
 	catchUp = 100 * time.Millisecond
 )
 
-// ClaimLedger keeps room for volume claims that fit. It is safe for use by several
+// Ledger keeps room for volume claims that fit. It is safe for use by several
 // goroutines, and by several replicas with ledgers of their own on one record.
-type ClaimLedger struct {
-	claims Claims
+type Ledger struct {
+	known  Known
 	record Reservations
 	now    func() time.Time
 
@@ -57,10 +57,13 @@ type ClaimLedger struct {
 	running bool
 }
 
-// NewClaimLedger makes a ledger. now says what time stands in the record, for people.
-func NewClaimLedger(claims Claims, record Reservations, now func() time.Time) *ClaimLedger {
-	return &ClaimLedger{claims: claims, record: record, now: now}
+// NewLedger makes a ledger. now says what time stands in the record, for people.
+func NewLedger(known Known, record Reservations, now func() time.Time) *Ledger {
+	return &Ledger{known: known, record: record, now: now}
 }
+
+// Known is what the ledger's replica knows of the claims.
+func (l *Ledger) Known() Known { return l.known }
 
 // Change is a claim as a request would have it.
 type Change struct {
@@ -81,18 +84,26 @@ type order struct {
 }
 
 type answer struct {
-	refusals Refusals
-	err      error
+	short []Short
+	err   error
+}
+
+// Short is a limit that a claim does not fit.
+type Short struct {
+	Measure storage.Measure
+	// Reason as in [storage.Shortfall]; Sentence is for the people of the claim's namespace.
+	Reason, Sentence string
 }
 
 // Reserve judges a change and, where it fits, returns once room is kept for it. What
-// no quota binds needs none. The error says that there was no answer in time.
-func (l *ClaimLedger) Reserve(ctx context.Context, change Change) (Refusals, error) {
-	if !l.claims.Covers(0) {
+// no quota binds needs none. The error is [storage.ErrFull] where the record takes no
+// more for now, and else says that there was no answer in time.
+func (l *Ledger) Reserve(ctx context.Context, change Change) ([]Short, error) {
+	if !l.known.Covers(0) {
 		return nil, errors.New("reserve storage: not all volume claims are known yet; try again")
 	}
 	bound := false
-	l.claims.Use(func(b *storage.Book) { bound = b.Binds(change.Claim.Owner) })
+	l.known.Use(func(b *storage.Book) { bound = b.Binds(change.Claim.Owner) })
 	if !bound {
 		return nil, nil
 	}
@@ -102,7 +113,7 @@ func (l *ClaimLedger) Reserve(ctx context.Context, change Change) (Refusals, err
 	l.enter(o)
 	select {
 	case a := <-o.done:
-		return a.refusals, a.err
+		return a.short, a.err
 	case <-ctx.Done():
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -111,7 +122,7 @@ func (l *ClaimLedger) Reserve(ctx context.Context, change Change) (Refusals, err
 }
 
 // enter puts an order in line and sees that somebody works on it.
-func (l *ClaimLedger) enter(o *order) {
+func (l *Ledger) enter(o *order) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting = append(l.waiting, o)
@@ -122,7 +133,7 @@ func (l *ClaimLedger) enter(o *order) {
 }
 
 // work answers orders until none waits.
-func (l *ClaimLedger) work() {
+func (l *Ledger) work() {
 	for {
 		<-time.After(gather)
 		batch := l.take(true)
@@ -134,7 +145,7 @@ func (l *ClaimLedger) work() {
 }
 
 // take empties the line. last ends the work where it is empty.
-func (l *ClaimLedger) take(last bool) []*order {
+func (l *Ledger) take(last bool) []*order {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := l.waiting
@@ -147,7 +158,7 @@ func (l *ClaimLedger) take(last bool) []*order {
 
 // commit tries until all orders are answered or have given up. Those that come
 // meanwhile join in.
-func (l *ClaimLedger) commit(batch []*order) {
+func (l *Ledger) commit(batch []*order) {
 	for attempt := 0; ; attempt++ {
 		batch = slices.DeleteFunc(batch, func(o *order) bool { return o.ctx.Err() != nil })
 		if len(batch) == 0 {
@@ -178,7 +189,7 @@ func backOff(attempt int) time.Duration {
 // try judges a batch on the record as it is now, writes what is to be kept, and
 // answers. On an error nobody is answered; what was written nevertheless is found by
 // its key the next time.
-func (l *ClaimLedger) try(batch []*order) error {
+func (l *Ledger) try(batch []*order) error {
 	ctx, cancel := context.WithTimeout(context.Background(), reserveWithin)
 	defer cancel()
 	record, version, err := l.record.Read(ctx)
@@ -189,12 +200,12 @@ func (l *ClaimLedger) try(batch []*order) error {
 		return err
 	}
 	answers, changed := make([]answer, len(batch)), false
-	l.claims.Use(func(b *storage.Book) {
+	l.known.Use(func(b *storage.Book) {
 		b.SetReservations(record.Reservations)
 		record.Settle(b)
 		for i, o := range batch {
 			kept := false
-			answers[i].refusals, kept = l.judge(b, &record, o.Change)
+			answers[i], kept = l.judge(b, &record, o.Change)
 			changed = changed || kept
 		}
 	})
@@ -205,7 +216,7 @@ func (l *ClaimLedger) try(batch []*order) error {
 	case errors.Is(err, storage.ErrFull):
 		for i, o := range batch {
 			if !o.Dry {
-				answers[i].refusals = tooMany()
+				answers[i] = answer{err: storage.ErrFull}
 			}
 		}
 	case err != nil:
@@ -218,35 +229,40 @@ func (l *ClaimLedger) try(batch []*order) error {
 }
 
 // judge says whether a change fits and, if so, adds it to the record.
-func (l *ClaimLedger) judge(b *storage.Book, record *storage.Record, c Change) (refusals Refusals, kept bool) {
+func (l *Ledger) judge(b *storage.Book, record *storage.Record, c Change) (a answer, kept bool) {
 	if have, ok := record.Find(c.Key); ok && have.Claim == c.Claim {
-		return nil, false
+		return answer{}, false
 	}
 	if short := b.Check(c.Key, c.Claim); len(short) > 0 {
-		return refusalsOf(short, c.Claim, b), false
+		return answer{short: inWords(short, c.Claim, b)}, false
 	}
 	if c.Dry {
-		return nil, false
+		return answer{}, false
 	}
 	r := storage.Reservation{Key: c.Key, Claim: c.Claim, At: l.now().UTC().Truncate(time.Second)}
-	if record.Add(r) != nil {
-		return tooMany(), false
+	if err := record.Add(r); err != nil {
+		return answer{err: err}, false
 	}
 	b.Reserve(r)
-	return nil, true
+	return answer{}, true
 }
 
-func tooMany() Refusals {
-	return Refusals{{Reason: ReasonTooManyReservations, Field: "metadata.name", Detail: fmt.Sprintf(
-		"%d claims of the cluster were admitted in the last two minutes and are not all seen yet, and there may be no more at once; try again in a minute", storage.MaxReservations)}}
+// inWords puts shortfalls into words for the people of a claim's namespace.
+func inWords(short []storage.Shortfall, c storage.Claim, b *storage.Book) []Short {
+	sees := b.Sees(c.Namespace, c.Owner.User)
+	out := make([]Short, len(short))
+	for i := range short {
+		out[i] = Short{Measure: short[i].Measure, Reason: short[i].Reason(), Sentence: short[i].Sentence(sees)}
+	}
+	return out
 }
 
 // follow waits until the claims up to a version are known, and asks for them where
 // that takes long.
-func (l *ClaimLedger) follow(ctx context.Context, version uint64) error {
-	for waited := time.Duration(0); !l.claims.Covers(version); waited += gather {
+func (l *Ledger) follow(ctx context.Context, version uint64) error {
+	for waited := time.Duration(0); !l.known.Covers(version); waited += gather {
 		if waited >= catchUp {
-			return l.claims.Refresh(ctx)
+			return l.known.Refresh(ctx)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package claims
 
 import (
 	"context"
@@ -124,7 +124,7 @@ func inBubble(t *testing.T, run func(*testing.T)) {
 func TestRequestsAtOnceShareAWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		claims, record := newFakeClaims("40Gi"), &fakeRecord{}
-		l := NewClaimLedger(claims, record, time.Now)
+		l := NewLedger(claims, record, time.Now)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		fit, short := 0, 0
@@ -157,8 +157,8 @@ func TestRequestsAtOnceShareAWrite(t *testing.T) {
 func TestReplicasMeet(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		record := &fakeRecord{}
-		ledgers := []*ClaimLedger{
-			NewClaimLedger(newFakeClaims("100Gi"), record, time.Now), NewClaimLedger(newFakeClaims("100Gi"), record, time.Now),
+		ledgers := []*Ledger{
+			NewLedger(newFakeClaims("100Gi"), record, time.Now), NewLedger(newFakeClaims("100Gi"), record, time.Now),
 		}
 		var wg sync.WaitGroup
 		for i := range 200 {
@@ -187,13 +187,13 @@ func TestLostAnswersAreFound(t *testing.T) {
 			}
 			return true, nil
 		}}
-		l := NewClaimLedger(newFakeClaims("1Gi"), record, time.Now)
+		l := NewLedger(newFakeClaims("1Gi"), record, time.Now)
 		refusals, err := l.Reserve(t.Context(), newClaim(1, gi))
 		if err != nil || len(refusals) > 0 || len(record.record.Reservations) != 1 {
 			t.Errorf("got %v, %v with %d reservations; want it let through with one", refusals, err, len(record.record.Reservations))
 		}
 		// The API server asks again, of whichever replica.
-		again, err := NewClaimLedger(newFakeClaims("1Gi"), record, time.Now).Reserve(t.Context(), newClaim(1, gi))
+		again, err := NewLedger(newFakeClaims("1Gi"), record, time.Now).Reserve(t.Context(), newClaim(1, gi))
 		if err != nil || len(again) > 0 || record.writes != 1 {
 			t.Errorf("asked again: %v, %v after %d writes; want the same answer and no more writes", again, err, record.writes)
 		}
@@ -212,7 +212,7 @@ func TestWaitingIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				l := NewClaimLedger(newFakeClaims("1Gi"), record, time.Now)
+				l := NewLedger(newFakeClaims("1Gi"), record, time.Now)
 				start := time.Now()
 				_, err := l.Reserve(t.Context(), newClaim(1, gi))
 				if err == nil || !strings.Contains(err.Error(), "try again") {
@@ -235,7 +235,7 @@ func TestWhoLagsBehindAsks(t *testing.T) {
 		c := newClaim(1, 10*gi).Claim
 		c.Version = 7
 		claims.live = []storage.Claim{c}
-		l := NewClaimLedger(claims, record, time.Now)
+		l := NewLedger(claims, record, time.Now)
 		refusals, err := l.Reserve(t.Context(), newClaim(2, gi))
 		if err != nil || len(refusals) != 1 || claims.refreshed != 1 {
 			t.Errorf("got %v, %v after %d lists; want a refusal after one", refusals, err, claims.refreshed)
@@ -253,15 +253,15 @@ func TestAFullRecordRefuses(t *testing.T) {
 			c := newClaim(i, 1)
 			_ = record.record.Add(storage.Reservation{Key: c.Key, Claim: c.Claim})
 		}
-		l := NewClaimLedger(newFakeClaims("1Gi"), record, time.Now)
+		l := NewLedger(newFakeClaims("1Gi"), record, time.Now)
 		refusals, err := l.Reserve(t.Context(), newClaim(9999, 1))
-		if err != nil || len(refusals) != 1 || refusals[0].Reason != ReasonTooManyReservations {
+		if !errors.Is(err, storage.ErrFull) {
 			t.Errorf("got %v, %v", refusals, err)
 		}
 		record.fail = func(int) (bool, error) { return false, storage.ErrFull }
 		record.record.Reservations = nil
 		refusals, err = l.Reserve(t.Context(), newClaim(1, 1))
-		if err != nil || len(refusals) != 1 || refusals[0].Reason != ReasonTooManyReservations {
+		if !errors.Is(err, storage.ErrFull) {
 			t.Errorf("a record that is too long: %v, %v", refusals, err)
 		}
 		free := newClaim(5, 1)

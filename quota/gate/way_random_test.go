@@ -4,12 +4,14 @@ package gate
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	api "aipub.io/aipub/api/v1alpha1"
+	"aipub.io/aipub/gpu"
 	"aipub.io/aipub/quota"
 )
 
@@ -69,10 +71,18 @@ func (w *settling) round(t *testing.T, k *Keeper) (quiet bool) {
 		if o.Grade == quota.Within {
 			w.within++
 		}
+		for _, id := range o.Seat.Slices {
+			w.held(o.Seat.Node)[id] = o.Claim.Namespace + "/" + o.Claim.Name
+		}
 	}
 	victims, forWhom := map[string]bool{}, map[string]bool{}
 	for _, v := range p.Yield {
-		victims[v.Claim.UID], forWhom[v.For.UID] = true, true
+		victims[v.Claim.UID] = true
+	}
+	for _, x := range w.Pending {
+		if slices.Contains(p.Freed, x.Claim.UID) {
+			forWhom[x.Claim.Workload.UID] = true
+		}
 	}
 	w.asked += len(p.Yield)
 	w.promised = max(w.promised, w.within+len(forWhom))
@@ -90,6 +100,7 @@ func (w *settling) round(t *testing.T, k *Keeper) (quiet bool) {
 	var still []Charged
 	for _, c := range w.Charged {
 		if c.Leaving && w.r.IntN(2) == 0 {
+			maps.DeleteFunc(w.held(c.Node), func(_ gpu.SliceID, by string) bool { return by == c.Claim.Namespace+"/"+c.Claim.Name })
 			continue
 		}
 		leaving = leaving || c.Leaving
@@ -98,6 +109,16 @@ func (w *settling) round(t *testing.T, k *Keeper) (quiet bool) {
 	w.Charged = still
 	w.Now = w.Now.Add(time.Duration(w.r.IntN(700)) * time.Second)
 	return len(p.Open) == 0 && len(p.Yield) == 0 && !leaving
+}
+
+// held is what a node's agent reports.
+func (w *settling) held(node string) map[gpu.SliceID]string {
+	for i := range w.Nodes {
+		if w.Nodes[i].Name == node {
+			return w.Nodes[i].Held
+		}
+	}
+	return nil
 }
 
 // makeAgain adds the pod that a controller makes in place of one that goes.
@@ -138,8 +159,8 @@ func (w *settling) checkVictims(t *testing.T, p Plan) {
 }
 
 // TestYieldingSettles has those within their quotas come to full nodes. For each
-// workload that others go for, a pod starts that is within its quotas, and the world
-// comes to rest: those that went do not take the room again.
+// workload that others go for on nodes, a pod starts that is within its quotas, and the
+// world comes to rest: those that went do not take the room again.
 func TestYieldingSettles(t *testing.T) {
 	asked := 0
 	for seed := range uint64(300) {

@@ -18,7 +18,7 @@ remove() {
 		kubectl delete --timeout=30s --ignore-not-found clusterqueue/kueue-sets clusterqueue/kueue-sizes resourceflavor/kueue-test
 	helm uninstall kueue --namespace kueue-system --ignore-not-found --wait --timeout 2m
 	kubectl delete namespace kueue-system --ignore-not-found --timeout=60s
-	[ -z "${divided:-}" ] || { kubectl delete partitionpolicy demo && kubectl label node node-0 aipub.io/pool-; }
+	[ -z "${pool:-}" ] || { kubectl delete partitionpolicy demo && kubectl label node node-0 "$pool" --overwrite; }
 }
 clean_up() {
 	local code=$? left
@@ -143,10 +143,10 @@ event() { get '{.items[*].message}' events -n "$1" | grep -F "$2"; }
 
 remove >/dev/null
 trap clean_up EXIT
-kubectl label node node-0 aipub.io/pool=demo --overwrite >/dev/null
 if [ -z "$(kubectl get partitionpolicy demo --ignore-not-found)" ]; then
+	pool=aipub.io/pool=$(get '{.metadata.labels.aipub\.io/pool}' node node-0) # as it is to be afterwards
+	kubectl label node node-0 aipub.io/pool=demo --overwrite >/dev/null
 	kubectl apply -f test/e2e/testdata/policy.yaml >/dev/null
-	divided=yes
 fi
 await "the node offers its sets, all free" 60 all_free
 cpu=$(get '{.spec.cpu}' resourceset small)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/NVIDIA/nvidia-container-toolkit/pkg/nvcdi"
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/go-logr/logr"
 	"tags.cncf.io/container-device-interface/specs-go"
 
@@ -34,9 +34,9 @@ type Config struct {
 	// HookPath is where the container runtime finds nvidia-cdi-hook; empty when
 	// the host has none.
 	HookPath string
-	// Toolkit are the options that open the toolkit's discovery, usually
-	// nvcdi.WithNvmlLib alone. Empty: discovery is not used.
-	Toolkit []nvcdi.Option
+	// Lend gives the open NVML library to the toolkit's discovery for the time of a
+	// call, and returns what that returned. Nil: discovery is not used.
+	Lend func(func(nvml.Interface) error) error
 	// MakeNode makes a missing capability node; default mknod(2).
 	MakeNode func(path string, major, minor uint32) error
 }

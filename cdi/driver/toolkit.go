@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/nvidia-container-toolkit/pkg/nvcdi"
 	"github.com/go-logr/logr"
 	"tags.cncf.io/container-device-interface/specs-go"
@@ -19,57 +20,63 @@ var errNoToolkit = errors.New("not configured")
 // driver root in this process's view.
 const memoryLimitHook = "apply-cuda-memory-limits"
 
-// toolkit opens the discovery.
-func (d *Driver) toolkit(log logr.Logger) (nvcdi.Interface, error) {
-	if len(d.config.Toolkit) == 0 {
-		return nil, errNoToolkit
+// toolkit opens the discovery for one look.
+func (d *Driver) toolkit(log logr.Logger, look func(nvcdi.Interface) error) error {
+	if d.config.Lend == nil {
+		return errNoToolkit
 	}
 	disabled := []string{memoryLimitHook}
 	if d.config.HookPath == "" {
 		disabled = append(disabled, string(nvcdi.AllHooks))
 	}
-	opts := []nvcdi.Option{
-		nvcdi.WithMode(nvcdi.ModeNvml),
-		nvcdi.WithLogger(toolkitLog{log.WithName("toolkit")}),
-		nvcdi.WithDriverRoot(d.config.Root),
-		nvcdi.WithDevRoot(d.config.DevRoot),
-		nvcdi.WithNVIDIACDIHookPath(d.config.HookPath),
-		nvcdi.WithDisabledHooks(disabled...),
-		nvcdi.WithFeatureFlags(nvcdi.FeatureDisableNvsandboxUtils),
-	}
-	return nvcdi.New(append(opts, d.config.Toolkit...)...)
+	return d.config.Lend(func(lib nvml.Interface) error {
+		discovery, err := nvcdi.New(
+			nvcdi.WithNvmlLib(lib),
+			nvcdi.WithMode(nvcdi.ModeNvml),
+			nvcdi.WithLogger(toolkitLog{log.WithName("toolkit")}),
+			nvcdi.WithDriverRoot(d.config.Root),
+			nvcdi.WithDevRoot(d.config.DevRoot),
+			nvcdi.WithNVIDIACDIHookPath(d.config.HookPath),
+			nvcdi.WithDisabledHooks(disabled...),
+			nvcdi.WithFeatureFlags(nvcdi.FeatureDisableNvsandboxUtils),
+		)
+		if err != nil {
+			return fmt.Errorf("open discovery: %w", err)
+		}
+		return look(discovery)
+	})
 }
 
 // toolkitCommon are the driver's files in the runtime's view.
-func (d *Driver) toolkitCommon(log logr.Logger) (specs.ContainerEdits, error) {
-	lib, err := d.toolkit(log)
-	if err != nil {
-		return specs.ContainerEdits{}, err
-	}
-	edits, err := lib.GetCommonEdits()
-	if err != nil {
-		return specs.ContainerEdits{}, fmt.Errorf("discover driver files: %w", err)
-	}
-	if !slices.ContainsFunc(edits.Mounts, isLibrary) {
-		return specs.ContainerEdits{}, fmt.Errorf("no library of driver %s found below %s", d.config.Version, d.config.Root)
-	}
-	return d.translate(*edits.ContainerEdits), nil
+func (d *Driver) toolkitCommon(log logr.Logger) (found specs.ContainerEdits, err error) {
+	err = d.toolkit(log, func(discovery nvcdi.Interface) error {
+		edits, err := discovery.GetCommonEdits()
+		if err != nil {
+			return fmt.Errorf("discover driver files: %w", err)
+		}
+		if !slices.ContainsFunc(edits.Mounts, isLibrary) {
+			return fmt.Errorf("no library of driver %s found below %s", d.config.Version, d.config.Root)
+		}
+		found = d.translate(*edits.ContainerEdits)
+		return nil
+	})
+	return found, err
 }
 
 // toolkitGPU is what the toolkit knows about one GPU.
-func (d *Driver) toolkitGPU(log logr.Logger, uuid string) (specs.ContainerEdits, error) {
-	lib, err := d.toolkit(log)
-	if err != nil {
-		return specs.ContainerEdits{}, err
-	}
-	devices, err := lib.GetDeviceSpecsByID(uuid)
-	if err != nil {
-		return specs.ContainerEdits{}, fmt.Errorf("discover GPU: %w", err)
-	}
-	if len(devices) == 0 {
-		return specs.ContainerEdits{}, errors.New("discover GPU: nothing found")
-	}
-	return d.translate(devices[0].ContainerEdits), nil
+func (d *Driver) toolkitGPU(log logr.Logger, uuid string) (found specs.ContainerEdits, err error) {
+	err = d.toolkit(log, func(discovery nvcdi.Interface) error {
+		devices, err := discovery.GetDeviceSpecsByID(uuid)
+		if err != nil {
+			return fmt.Errorf("discover GPU: %w", err)
+		}
+		if len(devices) == 0 {
+			return errors.New("discover GPU: nothing found")
+		}
+		found = d.translate(devices[0].ContainerEdits)
+		return nil
+	})
+	return found, err
 }
 
 // translate moves host paths from this process's view to the runtime's.

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/NVIDIA/nvidia-container-toolkit/pkg/nvcdi"
 	"github.com/google/go-cmp/cmp"
 
 	"aipub.io/aipub/cdi"
@@ -82,7 +81,7 @@ func (n *node) publisher(edit func(*driver.Config)) *specdir.Publisher {
 		Root:     n.root,
 		HostRoot: hostRoot,
 		Version:  "580.95.05",
-		Toolkit:  []nvcdi.Option{nvcdi.WithNvmlLib(n.nvml.Raw())},
+		Lend:     n.nvml.Lend,
 	}
 	if edit != nil {
 		edit(&c)
@@ -189,7 +188,7 @@ func TestSpecsOfEveryKind(t *testing.T) {
 	}
 	n.golden(cdi.DriverFile, "driver-with-hooks")
 
-	plain := n.publisher(func(c *driver.Config) { c.Toolkit = nil })
+	plain := n.publisher(func(c *driver.Config) { c.Lend = nil })
 	if err := plain.PutDriver(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +306,7 @@ func TestDriverMustBeThere(t *testing.T) {
 			c.Root = t.TempDir()
 			c.DevRoot = n.root
 			if !toolkit {
-				c.Toolkit = nil
+				c.Lend = nil
 			}
 		})
 		if err := p.PutDriver(t.Context()); err == nil || !strings.Contains(err.Error(), "no driver library") {

@@ -113,7 +113,7 @@ func (r *rig) power(description, base, root string) {
 // quick is the pace of tests.
 func quick() pace {
 	return pace{
-		open: 50 * time.Millisecond, read: 20 * time.Second, close: 2 * time.Second,
+		open: 50 * time.Millisecond, read: 20 * time.Second, close: 30 * time.Second,
 		publish: 5 * time.Millisecond, republish: 50 * time.Millisecond, recheck: 100 * time.Millisecond, activity: 20 * time.Millisecond,
 		sharesFirst: 100 * time.Millisecond, shares: 100 * time.Millisecond,
 		settle: 50 * time.Millisecond, observe: 50 * time.Millisecond, soon: 10 * time.Millisecond,

@@ -42,7 +42,7 @@ func (s *specs) open(ctx context.Context, d *nvml.Driver, version string) error 
 		Proc: s.options.proc, Version: version, HookPath: s.hook(),
 	}
 	if d != nil {
-		c.Toolkit = driver.Discovery(d.Raw())
+		c.Lend = d.Lend
 	}
 	p, err := specdir.New(s.options.cdiDir, driver.New(c), s.limiter)
 	if err != nil {

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/google/go-cmp/cmp"
 
 	"aipub.io/aipub/gpu"
@@ -253,6 +255,37 @@ func TestCloseWaitsForCallsThatWereGivenUp(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 	if _, err := d.Inventory(testContext(t)); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestCloseWaitsForWhoWasLentTheLibrary(t *testing.T) {
+	m := gpusim.New(t, gpusim.ThreeH200)
+	m.Activate()
+	d, err := Open(Config{LibraryPath: m.LibraryPath(), Sysfs: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	unread := errors.New("nothing was read")
+	err = d.Lend(func(lib gonvml.Interface) error {
+		go func() { closed <- d.Close() }()
+		for d.open.TryRLock() { // until Close waits
+			d.open.RUnlock()
+			runtime.Gosched()
+		}
+		if n, ret := lib.DeviceGetCount(); ret != gonvml.SUCCESS || n != 3 {
+			t.Errorf("%d GPUs, %v", n, ret)
+		}
+		return unread
+	})
+	if !errors.Is(err, unread) {
+		t.Errorf("Lend returned %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if err := d.Lend(func(gonvml.Interface) error { t.Error("it is lent after it was closed"); return nil }); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

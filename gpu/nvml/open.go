@@ -21,7 +21,6 @@ type Config struct {
 // Driver is an open NVML library. Its methods may be called from any goroutine.
 type Driver struct {
 	api   gonvml.Interface
-	guest *guest
 	sysfs string
 
 	open   sync.RWMutex // held for reading over each call of the library
@@ -53,7 +52,6 @@ func Open(c Config) (*Driver, error) {
 	}
 	return &Driver{
 		api:     api,
-		guest:   newGuest(api),
 		sysfs:   c.Sysfs,
 		boards:  map[string]*board{},
 		byPos:   map[int]string{},
@@ -78,7 +76,7 @@ func openError(ret gonvml.Return) error {
 }
 
 // Close waits for every call that is under way, also those that nobody waits for
-// any more and those of Raw, and gives the library back. Watch must have ended. Later calls
+// any more and those of Lend, and gives the library back. Watch must have ended. Later calls
 // answer ErrClosed.
 func (d *Driver) Close() error {
 	d.open.Lock()
@@ -87,17 +85,24 @@ func (d *Driver) Close() error {
 		return nil
 	}
 	d.closed = true
-	d.guest.close()
 	if err := check(d.api.Shutdown()); err != nil {
 		return fmt.Errorf("close NVML: %w", err)
 	}
 	return nil
 }
 
-// Raw is the library itself, for packages that speak NVML on their own, such as
-// the container toolkit. They begin with its Init and end with its Shutdown, which keeps
-// the Driver open between the two.
-func (d *Driver) Raw() gonvml.Interface { return d.guest }
+// Lend gives the library itself to a package that speaks NVML on its own, such as the
+// container toolkit, for the time of a call, and returns what that returned. The Driver
+// stays open meanwhile: go-nvml keeps what it found in a library in variables of the
+// process, which must not change while anybody reads them, if only for an error's text.
+func (d *Driver) Lend(use func(gonvml.Interface) error) error {
+	d.open.RLock()
+	defer d.open.RUnlock()
+	if d.closed {
+		return ErrClosed
+	}
+	return use(d.api)
+}
 
 // optional are the calls that not every driver has. They are all looked up when
 // the library is opened: go-nvml's lookup must not run beside an Init, which the
@@ -157,7 +162,7 @@ func check(ret gonvml.Return) error {
 	case gonvml.ERROR_UNINITIALIZED, gonvml.ERROR_DRIVER_NOT_LOADED:
 		return fmt.Errorf("%w (%w)", ErrUnloaded, ret)
 	default:
-		return ret
+		return fmt.Errorf("%w", ret) // its text now: see Lend
 	}
 }
 

@@ -48,7 +48,14 @@ func disk(t *testing.T, name string) {
 func workspaceNamed(t *testing.T, name, script string, more ...string) {
 	t.Helper()
 	args := append([]string{"aipub", "workspace", "create", "-n", project, name, "--set", "small", "--image", image}, more...)
-	t.Log(mustKubectl(t, append(args, "--", "/bin/sh", "-c", script)...))
+	eventually(t, 10*time.Second, name+" is made", func(context.Context) error { // quotas of an earlier test go within moments
+		out, err := kubectl(append(args, "--", "/bin/sh", "-c", script)...)
+		if err == nil {
+			t.Log(out)
+			return nil
+		}
+		return fmt.Errorf("%w: %s", err, out)
+	})
 	t.Cleanup(func() {
 		mustKubectl(t, "-n", project, "delete", "workspace", name, "--wait")
 		eventually(t, time.Minute, "its pod is gone", func(ctx context.Context) error {

@@ -141,6 +141,7 @@ const (
 	ReasonKeptForEarlier      = "KeptForEarlier"  // there is room, and it is kept for an earlier one
 	ReasonNoNodeHasSet        = "NoNodeHasSet"    // no node, or none that the pod may be on, has such a set
 	ReasonGangIncomplete      = "GangIncomplete"  // not all pods of the gang exist yet
+	ReasonOtherGates          = "OtherGates"      // another system holds it by a scheduling gate of its own
 	ReasonUnknownSet          = "UnknownSet"      // no ResourceSet has the name
 	ReasonUnmanaged           = "Unmanaged"       // the namespace is not managed any more
 	ReasonYieldedBorrowed     = "YieldedBorrowed" // borrowed quota was taken back

@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -116,6 +115,7 @@ var stages = map[string]string{
 	api.ReasonUserQuotaReached:    stageQuota,
 	api.ReasonBehindHead:          stageQueue,
 	api.ReasonGangIncomplete:      stageQueue,
+	api.ReasonOtherGates:          stageQueue,
 	api.ReasonNoRoomOnNodes:       stagePlacement,
 	api.ReasonKeptForEarlier:      stagePlacement,
 	api.ReasonNoNodeHasSet:        stagePlacement,
@@ -249,15 +249,4 @@ func gradeWords(opened string) string {
 		return "its namespace was not managed any more when its gate was opened; it is charged once the namespace is managed again"
 	}
 	return "it is charged; somebody else than the controller opened its gate"
-}
-
-// otherGates are scheduling gates that are not ours.
-func otherGates(pod *corev1.Pod) string {
-	var names []string
-	for _, g := range pod.Spec.SchedulingGates {
-		if g.Name != api.QuotaGate {
-			names = append(names, g.Name)
-		}
-	}
-	return strings.Join(names, ", ")
 }

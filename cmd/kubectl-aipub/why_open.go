@@ -69,7 +69,7 @@ func (s *scene) unmanaged(d *whyDoc) {
 // scheduled explains what the scheduler and the node say.
 func (s *scene) scheduled(d *whyDoc) {
 	c := objects.Condition(s.pod, corev1.PodScheduled)
-	gates := otherGates(s.pod)
+	gates := objects.OtherGates(s.pod)
 	switch {
 	case s.pod.Spec.NodeName != "":
 		var since *metav1.Time

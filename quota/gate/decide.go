@@ -87,7 +87,7 @@ func (d *desk) serveGuaranteed(it *item) bool {
 			return false
 		}
 		switch {
-		case p.opened || p.kept:
+		case !p.closed() || p.kept:
 			continue
 		case it.holds.pods < it.floor:
 			if d.ask(it, p); p.wait != nil {
@@ -141,7 +141,7 @@ func (d *desk) turns(these func(*item) bool) {
 func (d *desk) waitingItems(these func(*item) bool) ([]*item, []queue.Place) {
 	left, places := make([]*item, 0, len(d.items.all)), make([]queue.Place, 0, len(d.items.all))
 	for _, it := range d.items.all {
-		if these(it) && slices.ContainsFunc(it.pods, func(p waiter) bool { return !p.opened }) {
+		if these(it) && slices.ContainsFunc(it.pods, func(p waiter) bool { return p.closed() }) {
 			left, places = append(left, it), append(places, it.place)
 		}
 	}

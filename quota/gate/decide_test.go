@@ -58,6 +58,23 @@ func TestTheHeadHoldsUpItsProjectOnlyUnderFirstAllocating(t *testing.T) {
 	}
 }
 
+func TestWhoWaitsForOthersTakesNothing(t *testing.T) {
+	held := pod("held", "vision", "alice", "large", 9)
+	held.OtherGates = "example.com/admission"
+	list := append(one(held), one(pod("next", "vision", "bob", "large", 8))...)
+	for _, policy := range []api.QueuePolicy{api.FirstAllocating, api.FirstScheduling} {
+		s := snapshot([]placement.Node{nodeOf("a", 1)}, list)
+		s.Quotas = []api.ResourceSetQuota{projectQuota("vision", "large", 1)}
+		s.Queues = []api.PriorityQueue{queueOf("vision", policy, 1, 600)}
+		p := decide(t, s)
+		requireOpened(t, p, "next")
+		requireWaits(t, p, map[string]string{"held": api.ReasonOtherGates})
+		if !strings.Contains(p.Wait[0].Message, held.OtherGates) {
+			t.Errorf("%s: the message does not name the gate: %s", policy, p.Wait[0].Message)
+		}
+	}
+}
+
 func TestWhoAsksForMoreThanTheLimitEverLeavesStepsAside(t *testing.T) {
 	gang := pods("gang", "vision", "alice", "small", 8, 3)
 	for i := range gang {
@@ -111,6 +128,15 @@ func TestGangsStartTogether(t *testing.T) {
 		p := decide(t, snapshot([]placement.Node{nodeOf("a", 4)}, gang(2), one(pod("next", "vision", "bob", "large", 1))))
 		requireOpened(t, p, "next")
 		requireWaits(t, p, map[string]string{"gang-0": api.ReasonGangIncomplete, "gang-1": api.ReasonGangIncomplete})
+	})
+	t.Run("one is held by others", func(t *testing.T) {
+		list := gang(3)
+		list[1].OtherGates = "example.com/admission"
+		p := decide(t, snapshot([]placement.Node{nodeOf("a", 4)}, list))
+		requireOpened(t, p, "")
+		requireWaits(t, p, map[string]string{
+			"gang-0": api.ReasonGangIncomplete, "gang-1": api.ReasonOtherGates, "gang-2": api.ReasonGangIncomplete,
+		})
 	})
 	t.Run("quota for two", func(t *testing.T) {
 		s := snapshot([]placement.Node{nodeOf("a", 4)}, gang(3))

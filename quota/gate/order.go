@@ -4,6 +4,7 @@ package gate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,6 +27,9 @@ type item struct {
 	kept  bool // room is kept for it
 	lends bool // it has pods that wait until something is lent
 }
+
+// closed reports whether our gate is all that a pod waits for.
+func (w *waiter) closed() bool { return !w.opened && w.OtherGates == "" }
 
 // waiter is a pod of an item.
 type waiter struct {
@@ -119,7 +123,7 @@ func (it *item) begin(p *Pending) {
 }
 
 func (it *item) add(p *Pending) {
-	it.pods = append(it.pods, waiter{Pending: p})
+	it.pods = append(it.pods, waiter{Pending: p, wait: elsewhere(p)})
 	it.gang = max(it.gang, p.Gang)
 	if p.Claim.Since.Before(it.since) {
 		it.since = p.Claim.Since
@@ -127,6 +131,15 @@ func (it *item) add(p *Pending) {
 	if p.Created.Before(it.Created) { // a workload whose object is not known is as old as its oldest pod
 		it.Created = p.Created
 	}
+}
+
+// elsewhere is why a pod waits for others than us; nil where it does not.
+func elsewhere(p *Pending) *refusal {
+	if p.OtherGates == "" {
+		return nil
+	}
+	return &refusal{kind: aside, reason: api.ReasonOtherGates, message: fmt.Sprintf(
+		"another system holds it by its scheduling gate %s; its turn comes when that is open", p.OtherGates)}
 }
 
 // compareItems is queue.Compare for one project.

@@ -63,7 +63,7 @@ func (d *desk) serve(it *item) *refusal {
 func (d *desk) left(it *item) []*waiter {
 	out := make([]*waiter, 0, len(it.pods))
 	for i := range it.pods {
-		if p := &it.pods[i]; !p.opened && (!d.lending || p.wait == nil) {
+		if p := &it.pods[i]; p.closed() && (!d.lending || p.wait == nil) {
 			out = append(out, p)
 		}
 	}
@@ -81,7 +81,7 @@ func (d *desk) serveGang(it *item, pods []*waiter, need int64) (refused *refusal
 	}
 	if int64(len(pods)) < need {
 		return waitAll(&refusal{kind: aside, reason: api.ReasonGangIncomplete, message: fmt.Sprintf(
-			"%d pods of %s %s start together, and %d of them do not exist yet; they are made by its controller, see its events",
+			"%d pods of %s %s start together, and %d of them do not exist yet, or another system holds them; they are made by its controller, see its events",
 			it.gang, it.Workload.Kind, it.Workload.Name, need-int64(len(pods)))})
 	}
 	gang := pods[:need]

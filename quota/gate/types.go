@@ -36,6 +36,9 @@ type Pending struct {
 	// Gang is how many pods of the workload start together or not at all, counting
 	// those that run; 0 and 1: each starts alone.
 	Gang int
+	// OtherGates names its scheduling gates that are not ours. While there are any, it
+	// takes no quota and no room, and nobody goes for it.
+	OtherGates string
 	// Freed is true when an earlier plan asked others to go for it: see Plan.Freed.
 	Freed bool
 }

@@ -88,6 +88,7 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 		{"a pod gets its node and is told", testOpens},
 		{"affinity is tightened and nothing else", testAffinity},
 		{"who waits is told why, and goes when there is room", testWaits},
+		{"who waits for others takes no quota", testOtherGates},
 		{"quotas and queues show what is held and what waits", testStatuses},
 		{"a pod whose node is lost is made again", testNodeLost},
 		{"a pod whose set has changed gets its size", testSetChanged},
@@ -123,7 +124,6 @@ func testOpens(t *testing.T, c *apiServer) {
 
 func testAffinity(t *testing.T, c *apiServer) {
 	pod := ownedBy(gatedPod("vision", "alice", "choosy"), "Job", "choosy", "u-choosy")
-	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "example.com/other"})
 	exists := func(key string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpDoesNotExist}}}
 	}
@@ -137,9 +137,6 @@ func testAffinity(t *testing.T, c *apiServer) {
 	}
 	c.mustCreate(t, pod)
 	pod = c.requireOpen(t, "vision", "choosy")
-	if len(pod.Spec.SchedulingGates) != 1 || pod.Spec.SchedulingGates[0].Name != "example.com/other" {
-		t.Errorf("gates %v, want that of somebody else only", pod.Spec.SchedulingGates)
-	}
 	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	if len(terms) != 2 {
 		t.Fatalf("terms %+v", terms)
@@ -170,6 +167,25 @@ func testWaits(t *testing.T, c *apiServer) {
 	c.finish(t, "vision", "a")
 	c.requireOpen(t, "vision", "c")
 	c.requireCondition(t, "vision", "c", "True Opened")
+}
+
+func testOtherGates(t *testing.T, c *apiServer) {
+	c.project(t, "both")
+	c.quota(t, "both", api.QuotaScope{Project: "both"}, 1)
+	held := gatedPod("both", "alice", "held")
+	held.Spec.SchedulingGates = append(held.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "example.com/admission"})
+	c.mustCreate(t, held)
+	c.requireCondition(t, "both", "held", "False OtherGates")
+	c.mustCreate(t, gatedPod("both", "alice", "other"))
+	c.requireOpen(t, "both", "other")
+	c.finish(t, "both", "other")
+	patch := client.RawPatch("application/json-patch+json", []byte(`[{"op": "remove", "path": "/spec/schedulingGates/1"}]`))
+	if err := c.Patch(t.Context(), held, patch); err != nil {
+		t.Fatal(err)
+	}
+	c.requireOpen(t, "both", "held")
+	c.requireCondition(t, "both", "held", "True Opened")
+	c.finish(t, "both", "held")
 }
 
 func testStatuses(t *testing.T, c *apiServer) {

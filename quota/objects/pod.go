@@ -5,6 +5,7 @@ package objects
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,8 @@ type Pod struct {
 	// Gated is true while our gate is closed, Ended once it succeeded or failed,
 	// Leaving while it is being deleted.
 	Gated, Ended, Leaving bool
+	// OtherGates names the scheduling gates that are not ours, in order.
+	OtherGates string
 	// Node was chosen for it, Bound is where the scheduler put it; empty: neither yet.
 	Node, Bound string
 	// Grade as it was written when its gate was opened; empty where nobody wrote one.
@@ -51,10 +54,10 @@ func PodOf(pod *corev1.Pod, bounds *Bounds) Pod {
 		fills = Fills(pod)
 	}
 	return Pod{
-		Fills:   fills,
-		Claim:   claim,
-		Ask:     placement.Ask{UID: claim.UID, Namespace: pod.Namespace, Name: pod.Name, Sets: claim.Sets, Pod: bounds.of(&pod.Spec)},
-		Gated:   Gated(pod),
+		Fills: fills,
+		Claim: claim,
+		Ask:   placement.Ask{UID: claim.UID, Namespace: pod.Namespace, Name: pod.Name, Sets: claim.Sets, Pod: bounds.of(&pod.Spec)},
+		Gated: Gated(pod), OtherGates: OtherGates(pod),
 		Ended:   Ended(pod),
 		Leaving: !pod.DeletionTimestamp.IsZero(),
 		Node:    a[api.NodeAnnotation],
@@ -68,6 +71,17 @@ func PodOf(pod *corev1.Pod, bounds *Bounds) Pod {
 // Gated reports whether our gate on a pod is closed.
 func Gated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == api.QuotaGate })
+}
+
+// OtherGates names the closed scheduling gates of a pod that are not ours.
+func OtherGates(pod *corev1.Pod) string {
+	var names []string
+	for _, g := range pod.Spec.SchedulingGates {
+		if g.Name != api.QuotaGate {
+			names = append(names, g.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // Ended reports whether a pod holds nothing any more.
@@ -117,7 +131,7 @@ func (p *Pod) Charged(project string, w *Workload) gate.Charged {
 // Pending is the pod as one whose gate is closed. w is its workload; nil where that
 // is the pod itself or is not known.
 func (p *Pod) Pending(w *Workload) gate.Pending {
-	out := gate.Pending{Claim: p.Claim, Ask: p.Ask, Created: p.Made}
+	out := gate.Pending{Claim: p.Claim, Ask: p.Ask, Created: p.Made, OtherGates: p.OtherGates}
 	switch {
 	case w != nil:
 		out.Rank, out.Promoted, out.Created, out.Gang = w.Rank, w.Promoted, w.Created, w.Gang

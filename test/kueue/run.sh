@@ -112,14 +112,15 @@ both() {
 	for name in d e; do job kueue-sets $name small; done
 	running kueue-sets d e
 	kubectl apply -f test/kueue/bare.yaml >/dev/null
-	await "AIPub charges a pod that Kueue still holds back" 30 charged 1
-	expect "gates of the pod" "$(get '{.spec.schedulingGates[*].name}' pod bare -n $ns | grep -o kueue.x-k8s.io/admission)" kueue.x-k8s.io/admission
+	await "AIPub waits for Kueue to open its gate" 30 elsewhere $ns
+	expect "gates of the pod" "$(get '{.spec.schedulingGates[*].name}' pod bare -n $ns | tr ' ' '\n' | sort | paste -sd' ')" 'aipub.io/quota kueue.x-k8s.io/admission'
+	expect "what AIPub charges for it meanwhile" "$(get "{.status.used.sets}" resourcesetquota kueue-apart)" ""
 	end kueue-sets d
 	await "the pod runs" 60 kubectl wait pod/bare -n $ns --for=condition=Ready --timeout=1s
 	expect "what Kueue counts for a pod: all that AIPub filled in" "$(counts $ns pod/bare)" "{\"aipub.io/set-small\":\"1\",\"cpu\":\"$cpu\",\"example.com/gpu-percent\":\"25\",\"memory\":\"$memory\"}"
 	end kueue-sets e
 }
-charged() { [ "$(get '{.status.used.sets.small}' resourcesetquota kueue-apart)" = "$1" ]; }
+elsewhere() { get '{.status.conditions[?(@.type=="aipub.io/Allocated")].reason}' pod bare -n "$1" | grep -x OtherGates; }
 gated() { of_pod '.status.conditions[?(@.type=="aipub.io/Allocated")].reason' "$1" "$2" | grep -x "$3"; }
 
 # A plain ResourceQuota on sets, in a namespace without any queue.

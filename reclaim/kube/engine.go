@@ -131,7 +131,7 @@ func (e *Engine) subject(ctx context.Context, c Case, rules reclaim.Rules, now t
 		if p.DeletionTimestamp != nil && c.Occupancy.Since == nil {
 			continue // it ends, from before a pause: no clock begins with it
 		}
-		if p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		if p.Spec.NodeName != "" && !ended(p) {
 			on = append(on, p)
 			s.Pods = append(s.Pods, reclaim.Holder{UID: string(p.UID), Since: boundAt(p)})
 		}

@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -109,8 +111,19 @@ func (o *Others) list(ctx context.Context) ([]metav1.PartialObjectMetadata, erro
 	return out, nil
 }
 
-// Reconcile looks at one workload.
+// soon is when a workload is looked at again that others wrote to meanwhile.
+const soon = 100 * time.Millisecond
+
+// Reconcile looks at one workload. What others changed meanwhile is looked at again.
 func (o *Others) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := o.step(ctx, req)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	return result, err
+}
+
+func (o *Others) step(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	is := o.object()
 	if err := o.client.Get(ctx, req.NamespacedName, is); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -127,8 +140,10 @@ func (o *Others) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	}
 	switch {
 	case paused != nil:
-		return reconcile.Result{}, o.whilePaused(ctx, c, paused)
-	case len(c.Pods) == 0 && metav1.GetControllerOf(is) != nil:
+		return reconcile.Result{}, o.whilePaused(ctx, c)
+	case is.Annotations[api.PausedReplicasAnnotation] != "":
+		return reconcile.Result{}, o.resume(ctx, c) // somebody took aipub.io/paused away
+	case len(c.Pods) == 0 && is.Annotations[api.OccupancyAnnotation] == "" && metav1.GetControllerOf(is) != nil:
 		return reconcile.Result{}, nil // its owner is paused, not it
 	}
 	if is.Annotations[api.PauseAnnotation] == "true" {
@@ -151,7 +166,8 @@ func (o *Others) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{RequeueAfter: o.engine.again(c, d, rules)}, err
 }
 
-// look gathers a workload's pods and what is kept of it.
+// look gathers a workload's pods and what is kept of it. A pod that has ended holds
+// nothing, though it may stay: of what was evicted, nobody deletes it.
 func (o *Others) look(ctx context.Context, is *metav1.PartialObjectMetadata) (Case, *api.Pause, error) {
 	c := Case{Workload: reclaim.Workload{Kind: o.GroupVersionKind.Kind, Namespace: is.Namespace, Name: is.Name}, Object: is}
 	var pods corev1.PodList
@@ -160,7 +176,9 @@ func (o *Others) look(ctx context.Context, is *metav1.PartialObjectMetadata) (Ca
 		return Case{}, nil, fmt.Errorf("list pods of %s: %w", c.Workload, err)
 	}
 	for i := range pods.Items {
-		c.Pods = append(c.Pods, &pods.Items[i])
+		if !ended(&pods.Items[i]) {
+			c.Pods = append(c.Pods, &pods.Items[i])
+		}
 	}
 	var paused api.Pause
 	read(is, api.OccupancyAnnotation, &c.Occupancy)
@@ -168,4 +186,8 @@ func (o *Others) look(ctx context.Context, is *metav1.PartialObjectMetadata) (Ca
 		return c, &paused, nil
 	}
 	return c, nil, nil
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

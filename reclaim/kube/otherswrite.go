@@ -50,8 +50,9 @@ func (o *Others) patchClock(ctx context.Context, is *metav1.PartialObjectMetadat
 	return o.client.Patch(ctx, after, client.MergeFromWithOptions(is, client.MergeFromWithOptimisticLock{}))
 }
 
-// change reads a workload as it is now, and writes what changes it in one request, over
-// what was read and nothing newer.
+// change reads a workload as it is now, and writes what changes it in one request. What
+// was decided on an older state of it than is there now is not carried out: what a pause
+// notes of it, for one, would be wrong after another one.
 func (o *Others) change(ctx context.Context, c Case, what func(*unstructured.Unstructured)) error {
 	is := &unstructured.Unstructured{}
 	is.SetGroupVersionKind(o.GroupVersionKind)
@@ -61,6 +62,7 @@ func (o *Others) change(ctx context.Context, c Case, what func(*unstructured.Uns
 	if is.GetUID() != c.Object.GetUID() {
 		return nil // another of its name
 	}
+	is.SetResourceVersion(c.Object.GetResourceVersion())
 	after := is.DeepCopy()
 	what(after)
 	if err := o.client.Patch(ctx, after, client.MergeFromWithOptions(is, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
@@ -69,13 +71,10 @@ func (o *Others) change(ctx context.Context, c Case, what func(*unstructured.Uns
 	return nil
 }
 
-// pause has a workload make no pods, and notes why in the same request. A decision that
-// was made on an older state of it than is there now is not carried out.
+// pause has a workload make no pods, and notes why in the same request.
 func (o *Others) pause(ctx context.Context, c Case, p *api.Pause, d *reclaim.Decision) error {
-	version := c.Object.GetResourceVersion()
 	return o.change(ctx, c, func(u *unstructured.Unstructured) {
 		if d != nil {
-			u.SetResourceVersion(version)
 			annotate(u, api.OccupancyAnnotation, written(d.Occupancy))
 		}
 		annotate(u, api.PausedAnnotation, written(p))
@@ -86,13 +85,18 @@ func (o *Others) pause(ctx context.Context, c Case, p *api.Pause, d *reclaim.Dec
 
 // whilePaused notes when its pods are gone, and resumes what somebody starts: with the
 // annotation aipub.io/pause, or in the kind's own way.
-func (o *Others) whilePaused(ctx context.Context, c Case, p *api.Pause) error {
-	asked := c.Object.GetAnnotations()[api.PauseAnnotation]
+func (o *Others) whilePaused(ctx context.Context, c Case) error {
 	is := &unstructured.Unstructured{}
 	is.SetGroupVersionKind(o.GroupVersionKind)
 	if err := o.live.Get(ctx, client.ObjectKeyFromObject(c.Object), is); err != nil {
 		return client.IgnoreNotFound(err)
 	}
+	var p api.Pause
+	if is.GetUID() != c.Object.GetUID() || !read(is, api.PausedAnnotation, &p) {
+		return nil // the cache does not know yet what has become of it
+	}
+	c.Object = is
+	asked := is.GetAnnotations()[api.PauseAnnotation]
 	if asked == "false" || !o.stopped(is) {
 		return o.resume(ctx, c)
 	}

@@ -68,7 +68,7 @@ func (j *Jupyter) Of(ctx context.Context, address, token string) Kernels {
 		j.known[address] = a
 	}
 	a.used = true
-	if now := j.now(); !a.asking && !now.Before(a.next) {
+	if now := j.now(); !a.asking && (!now.Before(a.next) || a.next.Sub(now) > askEvery) { // or the clock was set back
 		a.asking, a.next = true, now.Add(askEvery)
 		go j.ask(context.WithoutCancel(ctx), a, address, token)
 	}

@@ -107,6 +107,10 @@ func TestWhatCannotBeSavedStaysUpAndIsToldAndTriedAgain(t *testing.T) {
 	if again := Next(s); again.Create != nil || len(again.Events) != 0 {
 		t.Errorf("before it is time: %+v", again)
 	}
+	s.Now = start.Add(-24 * time.Hour) // the clock was set back
+	if p = Next(s); p.Create == nil {
+		t.Errorf("it waits for a time that is a day away: %+v", p)
+	}
 	s.Now = w.Status.Pause.RetryAt.Time
 	p = Next(s)
 	if p.Create == nil || p.CreateName == w.Status.Pause.Snapshot || p.Status.Pause.Attempts != 2 {
@@ -305,5 +309,9 @@ func TestWhatWasSavedLongAgoIsSavedAgain(t *testing.T) {
 	s.Now = start.Add(48 * time.Hour) // no controller was there to end it
 	if p = Next(s); p.Replicas != 1 || p.Create == nil || p.CreateName == s.Snapshots[0].Name {
 		t.Errorf("%+v", p)
+	}
+	s.Snapshots[0].CreationTimestamp = metav1.NewTime(s.Now.Add(-time.Minute)) // so the clock of its node is behind
+	if p = Next(s); p.Replicas != 0 || p.Create != nil {
+		t.Errorf("what was just saved on a node whose clock is behind is saved again: %+v", p)
 	}
 }

@@ -92,8 +92,10 @@ func (s *Seen) saved(p *Plan) bool {
 // where nobody was there to end it; people may have gone on working.
 const stale = 10 * time.Minute
 
+// The time is its node's, whose clock may be behind: nothing is saved before it is asked for.
 func (s *Seen) fresh(w *api.WorkspaceSnapshot) bool {
-	return w.Status.FinishedAt == nil || s.Now.Sub(w.Status.FinishedAt.Time) < stale
+	at := w.Status.FinishedAt
+	return at == nil || s.Now.Sub(at.Time) < stale || s.Now.Sub(w.CreationTimestamp.Time) < stale
 }
 
 // current is the snapshot of this pause; nil before it is asked for. One of a pause that
@@ -119,12 +121,18 @@ func (s *Seen) attempt(p *Plan, last *api.WorkspaceSnapshot) (nothing bool) {
 		return s.nothingRuns(p)
 	case last != nil && last.Status.Phase == api.SnapshotFailed && pause.RetryAt == nil:
 		s.failed(p, last)
-	case pause.RetryAt != nil && s.Now.Before(pause.RetryAt.Time):
+	case s.rests(pause):
 		p.After = pause.RetryAt.Sub(s.Now)
 	default:
 		s.begin(p)
 	}
 	return false
+}
+
+// rests reports whether it is too early to try again. What is further away than any wait
+// is of a clock that was set back since.
+func (s *Seen) rests(pause *api.Pause) bool {
+	return pause.RetryAt != nil && s.Now.Before(pause.RetryAt.Time) && pause.RetryAt.Sub(s.Now) <= reclaim.Backoff(int(pause.Attempts))
 }
 
 // open reports whether an agent has still to finish a snapshot.

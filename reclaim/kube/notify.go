@@ -55,6 +55,7 @@ const (
 	queued         = 10_000
 	posters        = 8
 	postingTimeout = 10 * time.Second
+	mostHops       = 5
 )
 
 // NewNotifier makes a Notifier; failed may be nil.
@@ -62,7 +63,17 @@ func NewNotifier(failed func(Notice, error)) *Notifier {
 	if failed == nil {
 		failed = func(Notice, error) {}
 	}
-	return &Notifier{client: &http.Client{Timeout: postingTimeout}, queue: make(chan posting, queued), failed: failed}
+	client := &http.Client{Timeout: postingTimeout, CheckRedirect: asItWasSent}
+	return &Notifier{client: client, queue: make(chan posting, queued), failed: failed}
+}
+
+// asItWasSent follows where a notice is sent on to, and nowhere that would get a question
+// without the notice instead (301, 302, 303): the answer to that says nothing.
+func asItWasSent(req *http.Request, via []*http.Request) error {
+	if req.Method != http.MethodPost || len(via) > mostHops {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // Send queues a notice for a URL.

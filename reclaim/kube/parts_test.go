@@ -74,6 +74,22 @@ func TestANoticeIsTriedAgainAndItsLossIsTold(t *testing.T) {
 	if sent := <-got; sent.Name != "lab" || sent.ExpiresAt == nil || !sent.ExpiresAt.Equal(noon) {
 		t.Errorf("it got %+v", sent)
 	}
+	elsewhere := httptest.NewServer(http.RedirectHandler(server.URL, http.StatusTemporaryRedirect))
+	defer elsewhere.Close()
+	n.Send(elsewhere.URL, Notice{Name: "sent on"})
+	if sent := <-got; sent.Name != "sent on" {
+		t.Errorf("it got %+v", sent)
+	}
+	asks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			http.Redirect(w, r, "/", http.StatusMovedPermanently)
+		}
+	}))
+	defer asks.Close()
+	n.Send(asks.URL, Notice{})
+	if err := <-lost; err == nil || !strings.Contains(err.Error(), "301") {
+		t.Errorf("a notice that nobody got is lost with %v", err)
+	}
 	n.Send("http://127.0.0.1:1/nobody", Notice{})
 	if err := <-lost; err == nil {
 		t.Error("a loss without an error")

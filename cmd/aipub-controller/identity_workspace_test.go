@@ -90,6 +90,7 @@ func TestWorkspaceIdentity(t *testing.T) {
 		{"its pods are its author's", testWorkspaceOwns},
 		{"over quota it is refused, and a resume waits", testWorkspaceJudged},
 		{"a template that grows is judged", testTemplateJudged},
+		{"a resume of another kind waits, too", testResumeOfADeployment},
 		{"time is added within limits", testExtensions},
 		{"the controller's notes are its own", testControllersNotes},
 		{"nonsense is refused", testNonsense},
@@ -212,6 +213,39 @@ func testTemplateJudged(t *testing.T, c *cluster) {
 	})
 	if err := c.Delete(t.Context(), quota); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func testResumeOfADeployment(t *testing.T, c *cluster) {
+	editor := note(deployment("editor"), v1alpha1.TypeAnnotation, "Workspace")
+	eventually(t, "the quota is gone", func() error { return c.as(t, "alice").Create(t.Context(), editor) })
+	ask := func(pause string, replicas int32) {
+		t.Helper()
+		if err := c.merge(t, "alice", editor, fmt.Sprintf(`{"metadata":{"annotations":{"aipub.io/pause":%q}}}`, pause)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, fmt.Sprintf("it has %d replicas", replicas), func() error {
+			if c.reread(t, editor); *editor.Spec.Replicas != replicas {
+				return fmt.Errorf("%d, annotations %v", *editor.Spec.Replicas, editor.Annotations)
+			}
+			return nil
+		})
+	}
+	ask("true", 0)
+	quota := convert[v1alpha1.ResourceSetQuota](t, "metadata: {name: alice}\nspec: {scope: {user: alice}, limits: {sets: {large: 0}}}")
+	c.mustCreate(t, quota)
+	eventually(t, "to scale it by hand is refused", func() error {
+		err := c.as(t, "alice").Patch(t.Context(), editor.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":1}}`)), client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), "alice may have no sets large") {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+	ask("false", 1)
+	for _, object := range []client.Object{editor, quota} {
+		if err := c.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

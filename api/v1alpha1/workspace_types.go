@@ -19,8 +19,8 @@ import (
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.node`
 // +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.occupancy.expiresAt`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name has at most 40 characters: its pod and its volume get longer names"
-// +kubebuilder:validation:XValidation:rule="!self.metadata.name.contains('.')",message="metadata.name has no dots, since its pod is named by it; write - instead"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 40",optionalOldSelf=true,message="metadata.name has at most 40 characters: its pod and its volume get longer names"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !self.metadata.name.contains('.')",optionalOldSelf=true,message="metadata.name has no dots, since its pod is named by it; write - instead"
 type Workspace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -47,8 +47,8 @@ type WorkspaceList struct {
 // effect when it starts next.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.home) == has(oldSelf.home)",message="home cannot be added or taken away; make a new Workspace"
-// +kubebuilder:validation:XValidation:rule="!has(self.home) || !has(self.volumes) || self.volumes.all(v, v.path != self.home.path)",fieldPath=".volumes",messageExpression="'path ' + self.home.path + ' is that of home; give another'",message="a volume has the path of home; give another"
-// +kubebuilder:validation:XValidation:rule="!has(self.sharedMemory) || (!has(self.home) || self.home.path != '/dev/shm') && (!has(self.volumes) || self.volumes.all(v, v.path != '/dev/shm'))",message="path /dev/shm is that of sharedMemory; give the volume another, or leave sharedMemory out"
+// +kubebuilder:validation:XValidation:rule="!has(self.home) || !has(self.volumes) || self.volumes.all(v, v.path != self.home.path) || oldSelf.hasValue() && has(oldSelf.value().volumes) && oldSelf.value().volumes.exists(v, v.path == self.home.path)",optionalOldSelf=true,fieldPath=".volumes",messageExpression="'path ' + self.home.path + ' is that of home; give another'",message="a volume has the path of home; give another"
+// +kubebuilder:validation:XValidation:rule="!has(self.sharedMemory) || (!has(self.home) || self.home.path != '/dev/shm') && (!has(self.volumes) || self.volumes.all(v, v.path != '/dev/shm')) || oldSelf.hasValue() && has(oldSelf.value().sharedMemory) && (has(oldSelf.value().home) && oldSelf.value().home.path == '/dev/shm' || has(oldSelf.value().volumes) && oldSelf.value().volumes.exists(v, v.path == '/dev/shm'))",optionalOldSelf=true,message="path /dev/shm is that of sharedMemory; give the volume another, or leave sharedMemory out"
 type WorkspaceSpec struct {
 	// set is the name of the set that it holds: small for aipub.io/set-small.
 	// +kubebuilder:validation:MinLength=1

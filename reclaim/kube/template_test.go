@@ -3,10 +3,13 @@
 package kube_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,5 +76,101 @@ func TestWhatCanNeverRunIsRefusedAtOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestARuleThatIsNewHoldsUpNothing has Workspaces from before the schema had its rules.
+func TestARuleThatIsNewHoldsUpNothing(t *testing.T) {
+	c := start(t)
+	restore := c.withoutRules(t)
+	odd := map[string]func(*api.Workspace){
+		"has.a.dot": func(*api.Workspace) {},
+		"a-name-that-is-longer-than-what-is-allowed": func(*api.Workspace) {},
+		"at-home": func(w *api.Workspace) { w.Spec.Volumes = []api.WorkspaceVolume{volume("a", "/work")} },
+		"in-shared-memory": func(w *api.Workspace) {
+			w.Spec.SharedMemory, w.Spec.Volumes = ptr.To(resource.MustParse("1Gi")), []api.WorkspaceVolume{volume("a", "/dev/shm")}
+		},
+		"twice": func(w *api.Workspace) {
+			w.Spec.Volumes = []api.WorkspaceVolume{volume("a", "/a"), volume("b", "/a")}
+		},
+	}
+	for name, change := range odd {
+		w := newWorkspace(name)
+		w.Finalizers = []string{api.HomeFinalizer}
+		w.Spec.Home = &api.WorkspaceHome{Size: resource.MustParse("1Gi"), Path: "/work"}
+		change(w)
+		eventually(t, "make "+name, func() error { return c.Create(t.Context(), w.DeepCopy()) })
+	}
+	restore()
+	for name := range odd {
+		t.Run(name, func(t *testing.T) {
+			w := c.workspace(t, name)
+			w.Status.Message = "x"
+			if err := c.Status().Update(t.Context(), w); err != nil {
+				t.Errorf("its status: %v", err)
+			}
+			w.Spec.Paused = true
+			if err := c.Update(t.Context(), w); err != nil {
+				t.Errorf("a pause: %v", err)
+			}
+			if err := c.Delete(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+			w = c.workspace(t, name)
+			w.Finalizers = nil
+			if err := c.Update(t.Context(), w); err != nil {
+				t.Errorf("its finalizer: %v", err)
+			}
+		})
+	}
+}
+
+// withoutRules takes the rules off the schema of Workspaces, until restore is called.
+func (c *cluster) withoutRules(t *testing.T) (restore func()) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	crds, err := client.New(c.config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(change func(*apiextensionsv1.CustomResourceDefinition)) {
+		t.Helper()
+		eventually(t, "change the schema", func() error {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := crds.Get(t.Context(), client.ObjectKey{Name: "workspaces.aipub.io"}, crd); err != nil {
+				return err
+			}
+			change(crd)
+			return crds.Update(t.Context(), crd)
+		})
+	}
+	var spec apiextensionsv1.CustomResourceDefinitionSpec
+	set(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		spec = *crd.Spec.DeepCopy()
+		dropRules(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	})
+	return func() {
+		set(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec = spec })
+		eventually(t, "the rules hold", func() error {
+			w := newWorkspace("new.one")
+			if err := c.Create(t.Context(), w, client.DryRunAll); err == nil {
+				return errors.New("a dot is taken")
+			}
+			return nil
+		})
+	}
+}
+
+func dropRules(p *apiextensionsv1.JSONSchemaProps) {
+	p.XValidations = nil
+	for name, q := range p.Properties {
+		dropRules(&q)
+		p.Properties[name] = q
+	}
+	if p.Items != nil && p.Items.Schema != nil {
+		dropRules(p.Items.Schema)
 	}
 }

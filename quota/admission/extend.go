@@ -13,6 +13,9 @@ import (
 	"aipub.io/aipub/api/v1alpha1"
 )
 
+// mostExtension is what can be added in all; what is more the clocks do not read.
+const mostExtension = 99_999 * time.Hour
+
 var extendField = annotationField(v1alpha1.ExtendAnnotation)
 
 // checkExtension judges the time that somebody adds to what a Workspace may hold its
@@ -30,8 +33,8 @@ func (i *Identity) checkExtension(ctx context.Context, req admission.Request, be
 		return refuse("is time for a workload, and this is a pod: AIPub never pauses a pod by itself, so there is nothing to extend; leave the annotation out"), nil
 	}
 	wanted, err := time.ParseDuration(given)
-	if err != nil || wanted < 0 {
-		return refuse("is no time to add; give hours or minutes from 0, such as 8h or 90m"), nil
+	if err != nil || wanted < 0 || wanted > mostExtension {
+		return refuse("is no time to add; give hours or minutes from 0 to 99999h, such as 8h or 90m"), nil
 	}
 	if had, err := time.ParseDuration(before.meta.Annotations[v1alpha1.ExtendAnnotation]); err == nil && wanted <= had {
 		return nil, nil

@@ -44,10 +44,12 @@ func TestExtensions(t *testing.T) {
 		"one's own":                     {policies: append(day, reclaimPolicy("a", v1alpha1.ReclaimScope{User: "alice"}, 8, 1)), wanted: "5h", refused: "1h that ReclaimPolicy a"},
 		"none at all":                   {policies: []client.Object{reclaimPolicy("hard", everyone, 24, 0)}, wanted: "1h", refused: "ReclaimPolicy hard lets nobody extend"},
 		"nothing limits it":             {wanted: "1h", refused: "nothing limits how long"},
-		"no time":                       {policies: day, wanted: "a while", who: "root", refused: `"a while" is no time to add; give hours or minutes from 0, such as 8h`},
+		"no time":                       {policies: day, wanted: "a while", who: "root", refused: `"a while" is no time to add; give hours or minutes from 0 to 99999h, such as 8h`},
 		"days":                          {policies: day, wanted: "1d", refused: "is no time to add"},
 		"less than nothing":             {policies: day, wanted: "-1h", refused: "is no time to add"},
 		"more than can be":              {policies: day, wanted: "9999999h", who: "root", refused: "is no time to add"},
+		"more than a clock reads":       {policies: day, wanted: "100000h", who: "root", refused: "from 0 to 99999h"},
+		"as much as a clock reads":      {policies: day, wanted: "99999h", who: "root"},
 		"a Job":                         {policies: day, typ: "Job", wanted: "1h", who: "root", refused: "is time for a Workspace, and this is a Job: AIPub never pauses it"},
 		"an Operation":                  {policies: day, typ: "Operation", wanted: "1h", refused: "this is an Operation"},
 	} {

@@ -20,6 +20,8 @@ type due struct {
 	Terms
 	// since is when it began to be so; what was said before it does not count.
 	since time.Time
+	// seen is until when it was looked at whether it is so; the zero time is always.
+	seen time.Time
 	// within is below what the warnings stay; 0 is no bound.
 	within time.Duration
 }
@@ -42,7 +44,7 @@ func (r Rules) idleDue(o api.Occupancy, s Signal) (due, bool) {
 		return due{}, false
 	}
 	at := later(up(s.Since.Add(r.Idle.After)), kept(o))
-	return due{at: at, reason: api.ReasonIdle, Terms: r.IdleTerms, since: s.Since, within: r.Idle.After}, true
+	return due{at: at, reason: api.ReasonIdle, Terms: r.IdleTerms, since: s.Since, seen: s.Seen, within: r.Idle.After}, true
 }
 
 // ripe is when the first warning is near.

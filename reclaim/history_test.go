@@ -30,7 +30,8 @@ type history struct {
 
 	held      time.Duration // as it truly was
 	heldFrom  time.Time     // real; zero while none is held
-	lastWork  time.Time     // real, as the node saw it
+	lastWork  time.Time     // real
+	seenWork  time.Time     // real, the last that the node saw
 	watchFrom time.Time     // real
 	blindFrom time.Time     // real; zero while the node reports
 	unseen    bool          // the node cannot see the GPU
@@ -107,8 +108,8 @@ func (h *history) watch() []Watch {
 		at = h.blindFrom
 	}
 	w := Watch{Since: minute(h.watchFrom), At: minute(at), Cut: time.Minute, Active: map[api.IdleSignal]time.Time{}}
-	if !h.lastWork.Before(h.watchFrom) {
-		w.Active[api.IdleGPU] = minute(h.lastWork)
+	if !h.seenWork.Before(h.watchFrom) {
+		w.Active[api.IdleGPU] = minute(h.seenWork)
 	}
 	if h.unseen {
 		w.Unknown = []api.IdleSignal{api.IdleGPU}
@@ -215,8 +216,8 @@ func (h *history) checkPause(d Decision) {
 		if after == 0 || h.real.Sub(h.lastWork) < after || h.real.Sub(h.watchFrom) < after || h.real.Sub(h.heldFrom) < after || h.unseen {
 			h.fail("it was not idle, or not known to be")
 		}
-		if !h.blindFrom.IsZero() && h.real.Sub(h.blindFrom) > Fresh+time.Minute {
-			h.fail("nobody has watched since %v", h.blindFrom)
+		if end := d.Occupancy.ExpiresAt.Add(-h.skew); !h.blindFrom.IsZero() && h.blindFrom.Before(end) {
+			h.fail("nobody has watched since %v, before it was due at %v", h.blindFrom, end)
 		}
 	}
 	for _, p := range h.told {
@@ -246,8 +247,11 @@ func (h *history) checkNotLate(d Decision) {
 	if d.Deadline != nil && d.Deadline.Reason == api.ReasonOccupancyLimit {
 		return // which comes sooner than the grace of the idle rule would end
 	}
+	if !h.real.After(excuse.Add(time.Minute + peek)) {
+		return // its node tells once a minute
+	}
 	known := later(later(h.lastWork, h.watchFrom), h.heldFrom).Add(time.Minute)
-	if h.rules.Idle.After > 0 && !h.unseen && h.blindFrom.IsZero() && h.subject.Extend == 0 && h.real.Sub(known) > h.rules.Idle.After+2*time.Second {
+	if h.rules.Idle.After > 0 && !h.unseen && h.blindFrom.IsZero() && h.subject.Extend == 0 && h.real.Sub(known) > h.rules.Idle.After+time.Minute+peek+2*time.Second {
 		h.fail("idle since %v, and not paused: %+v", known, d)
 	}
 }
@@ -307,8 +311,11 @@ func (h *history) event() {
 		h.addPod()
 		h.say("a new pod")
 	case 4, 5:
-		if len(h.subject.Pods) > 0 && h.blindFrom.IsZero() {
+		if len(h.subject.Pods) > 0 {
 			h.lastWork = h.real
+			if h.blindFrom.IsZero() {
+				h.seenWork = h.real
+			}
 			h.say("work")
 		}
 	case 6:

@@ -225,3 +225,31 @@ func TestWhoWorksIsNotWrittenDownEachMinute(t *testing.T) {
 		t.Errorf("%d writes in 10 h", writes)
 	}
 }
+
+// TestWorkJustBeforeThePauseCounts has it work after its node told of it last.
+func TestWorkJustBeforeThePauseCounts(t *testing.T) {
+	for name, worked := range map[string]time.Duration{"it works": 59*minute + 30*time.Second, "it does not": 0} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(t, policy("p", idle(60, api.IdleGPU)))
+			l.sees(50*minute, 0)
+			l.warned(50*minute, 60*minute)
+			l.sees(58*minute, 0)
+			if d := l.at(60 * minute); d.Pause != nil || !d.Next.Equal(noon.Add(60*minute+peek)) {
+				t.Fatalf("paused by what was seen 2 min ago: %+v", d)
+			}
+			l.sees(60*minute, worked)
+			if d := l.at(60*minute + peek); (d.Pause != nil) != (worked == 0) || (d.Cleared != nil) != (worked > 0) {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+}
+
+func TestALimitWaitsForNoIdlenessThatIsYetToBeSeen(t *testing.T) {
+	l := newLife(t, policy("p", idle(59, api.IdleGPU), hours(1)))
+	l.warned(0, hour)
+	l.sees(49*minute, 0)
+	l.warned(49*minute, 59*minute)
+	l.sees(58*minute, 0)
+	l.paused(hour, limit, "p")
+}

@@ -28,20 +28,32 @@ func (d *Decision) judge(o *api.Occupancy, s Subject, r Rules, now, startedAt ti
 	}
 }
 
-// first is the deadline that comes first. The warnings of each hold for it from now on.
+// unseen reports whether it is due and yet to be seen up to then: it may have begun to
+// work just before.
+func (s settled) unseen(now time.Time) bool {
+	return !now.Before(s.At) && !s.seen.IsZero() && s.seen.Before(s.At)
+}
+
+// first is the deadline that comes first; one that is due waits for none that is yet to be
+// seen. The warnings of each hold for it from now on.
 func first(ds []due, o *api.Occupancy, now, startedAt time.Time) (settled, bool) {
 	var best settled
 	for i, d := range ds {
 		s := d.settle(*o, now, startedAt)
 		s.hold(o.Warnings)
-		if i == 0 || s.At.Before(best.At) {
+		if i == 0 || s.At.Before(best.At) && (now.Before(best.At) || !s.unseen(now)) {
 			best = s
 		}
 	}
 	return best, len(ds) > 0
 }
 
-// bind shows a deadline, warns of it, and pauses when it has come.
+// peek is how soon to look again for what is yet to be seen of the last moments before a
+// pause. Nodes tell of it once a minute.
+const peek = 10 * time.Second
+
+// bind shows a deadline, warns of it, and pauses when it has come. What is idle is paused
+// when it was seen to be so up to then.
 func (d *Decision) bind(o *api.Occupancy, s Subject, r Rules, next settled, now time.Time) {
 	d.Deadline = &next.Deadline
 	o.Reason, o.Policy, o.ExpiresAt = next.Reason, next.Policy, at(next.At)
@@ -54,6 +66,10 @@ func (d *Decision) bind(o *api.Occupancy, s Subject, r Rules, next settled, now 
 	}
 	if now.Before(next.At) {
 		d.Next = next.next(now)
+		return
+	}
+	if next.unseen(now) {
+		d.Next = now.Add(peek)
 		return
 	}
 	d.Pause = &api.Pause{At: metav1.NewTime(now.UTC().Truncate(time.Second)), Reason: next.Reason, By: next.Policy}

@@ -60,6 +60,8 @@ type Signal struct {
 	// Since is from when on it surely did nothing; zero where that is not known. It
 	// is idle when that is as long ago as the rule says.
 	Since time.Time
+	// Seen is until when that was looked at; what it did afterwards nobody knows yet.
+	Seen time.Time
 	// Evidence says what was seen, in a sentence without an end.
 	Evidence string
 }
@@ -76,8 +78,9 @@ func Observe(rule Idle, watches []Watch, held, now time.Time) Signal {
 	s := Signal{Value: api.SignalUnknown, ActiveAt: at}
 	why := rule.blind(watches, now)
 	if why == "" {
-		s.Since = later(held, until)
+		s.Since, s.Seen = later(held, until), watches[0].At
 		for _, w := range watches {
+			s.Seen = earlier(s.Seen, w.At)
 			s.Since = later(s.Since, w.Since.Add(w.Cut))
 		}
 	}

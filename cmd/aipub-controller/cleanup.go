@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -42,14 +43,12 @@ func runCleanup(ctx context.Context, c connection, namespace string, progress io
 	if err := deleteReservations(ctx, api, namespace, progress); err != nil {
 		return err
 	}
-	if err := workspace.ReleaseAll(ctx, api, progress); err != nil {
-		return err
-	}
-	return kube.NewCleaner(api, kube.CleanupConfig{
+	// One that somebody's webhook does not let go holds up nothing else.
+	return errors.Join(workspace.ReleaseAll(ctx, api, progress), kube.NewCleaner(api, kube.CleanupConfig{
 		WebhookConfiguration: admission.ConfigurationName,
 		Lease:                client.ObjectKey{Namespace: namespace, Name: leaseName},
 		Progress:             progress,
-	}).Run(ctx)
+	}).Run(ctx))
 }
 
 // deleteWebhooks deletes our webhook configurations; those that are not there are

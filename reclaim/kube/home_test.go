@@ -4,7 +4,11 @@ package kube_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -170,5 +174,54 @@ func TestWithoutAIPubNothingWaits(t *testing.T) {
 	}
 	if claim := c.home(t, "lab"); len(claim.OwnerReferences) > 0 || claim.DeletionTimestamp != nil {
 		t.Errorf("its home goes: %+v", claim.ObjectMeta)
+	}
+}
+
+// meddled has somebody else write just before the first patch of each object, and refuses
+// patches of one name.
+type meddled struct {
+	client.Client
+	refuses string
+	seen    map[string]bool
+}
+
+func (m *meddled) Patch(ctx context.Context, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if o.GetName() == m.refuses {
+		return errors.New("refused by somebody's webhook")
+	}
+	if !m.seen[o.GetName()] {
+		m.seen[o.GetName()] = true
+		w := &api.Workspace{}
+		if err := m.Get(ctx, client.ObjectKeyFromObject(o), w); err != nil {
+			return err
+		}
+		controllerutil.AddFinalizer(w, "example.com/other")
+		if err := m.Update(ctx, w); err != nil {
+			return err
+		}
+	}
+	return m.Client.Patch(ctx, o, patch, opts...)
+}
+
+func TestTheCleanUpKeepsOthersFinalizersAndGoesOnAfterAFailure(t *testing.T) {
+	c := start(t)
+	for i := range 4 {
+		w := newWorkspace(name(i))
+		w.Finalizers = []string{api.HomeFinalizer}
+		c.create(t, w)
+	}
+	m := &meddled{Client: c, refuses: name(1), seen: map[string]bool{}}
+	err := workspace.ReleaseAll(t.Context(), m, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), team+"/"+name(1)) {
+		t.Errorf("it says %v, without %s", err, name(1))
+	}
+	for i := range 4 {
+		want := []string{"example.com/other"}
+		if name(i) == m.refuses {
+			want = []string{api.HomeFinalizer}
+		}
+		if got := c.workspace(t, name(i)).Finalizers; !slices.Equal(got, want) {
+			t.Errorf("%s has the finalizers %v, want %v", name(i), got, want)
+		}
 	}
 }

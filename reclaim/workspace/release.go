@@ -4,12 +4,14 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -95,18 +97,36 @@ func ReleaseAll(ctx context.Context, c client.Client, progress io.Writer) error 
 		held[&snapshots.Items[i]] = api.SnapshotFinalizer
 	}
 	released := 0
+	var failed []error
 	for o, finalizer := range held {
-		before, ok := o.DeepCopyObject().(client.Object)
-		if !ok || !controllerutil.RemoveFinalizer(o, finalizer) {
-			continue
+		switch was, err := release(ctx, c, o, finalizer); {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("release %T %s: %w; run cleanup again", o, client.ObjectKeyFromObject(o), err))
+		case was:
+			released++
 		}
-		if err := c.Patch(ctx, o, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("release %T %s: %w; run cleanup again", o, client.ObjectKeyFromObject(o), err)
-		}
-		released++
 	}
 	if released > 0 {
 		_, _ = fmt.Fprintf(progress, "released %d Workspaces and WorkspaceSnapshots\n", released)
 	}
-	return nil
+	return errors.Join(failed...)
+}
+
+// release takes a finalizer off an object, and leaves those that others put there
+// meanwhile.
+func release(ctx context.Context, c client.Client, o client.Object, finalizer string) (was bool, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		before, ok := o.DeepCopyObject().(client.Object)
+		if was = ok && controllerutil.RemoveFinalizer(o, finalizer); !was {
+			return nil
+		}
+		err := c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsConflict(err) {
+			if gone := c.Get(ctx, client.ObjectKeyFromObject(o), o); gone != nil {
+				return gone
+			}
+		}
+		return err
+	})
+	return was, client.IgnoreNotFound(err)
 }

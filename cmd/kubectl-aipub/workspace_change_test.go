@@ -213,6 +213,11 @@ func TestExtendRefuses(t *testing.T) {
 	s := serveLab(t, l)
 	wantAll(t, s.run("workspace extend free -n lab --for 1h"), "workspace lab/free may hold its set for as long as it wants: no ReclaimPolicy limits it; nothing was changed\n")
 	s.wantWrites()
+	l = workingLab(t)
+	l.workspace("lab", "back", "lee", "small", api.WorkspaceStatus{Phase: api.PhasePaused, Pause: &api.Pause{FreedAt: hoursAgo(1)}}).Spec.Paused = false
+	s = serveLab(t, l) // resumed a moment ago
+	wantAll(t, s.run("workspace extend back -n lab --for 1h"), "error: workspace lab/back is paused, and its clock starts anew when it is resumed", "exit status 1")
+	s.wantWrites()
 }
 
 func TestRefusalsArePassedOn(t *testing.T) {

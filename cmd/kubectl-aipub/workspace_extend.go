@@ -60,7 +60,7 @@ func (a *app) extend(ctx context.Context, c *cluster, b *bound, more time.Durati
 		return a.say("%s may hold its set for as long as it wants: no ReclaimPolicy limits it; nothing was changed", b.ref)
 	}
 	for range attempts {
-		if b.isPaused() {
+		if b.isPaused() || b.Pause != nil && b.Pause.FreedAt != nil { // a resume that is yet to be seen ends the clock, too
 			return fmt.Errorf("%s is paused, and its clock starts anew when it is resumed; nothing was changed", b.ref)
 		}
 		before, err := reclaim.ParseExtend(b.object.GetAnnotations()[api.ExtendAnnotation])

@@ -3,6 +3,9 @@
 package gate
 
 import (
+	"cmp"
+	"slices"
+
 	"aipub.io/aipub/quota"
 	"aipub.io/aipub/quota/placement"
 )
@@ -64,12 +67,7 @@ func mostThatFits(book *quota.Book, f quota.Floor) int64 {
 // way to them.
 func (s *Snapshot) Room() *placement.Room {
 	room := placement.NewRoom(s.Nodes)
-	held := s.held()
-	for i := range s.Charged {
-		c := &s.Charged[i]
-		if c.Node == "" || held[holding{c.Node, c.Claim.Namespace + "/" + c.Claim.Name}] >= total(c.Claim.Sets) {
-			continue
-		}
+	for _, c := range s.unreported() {
 		// A node that cannot hold it is one that changed since, or is gone: there is
 		// nothing to take there.
 		room.TakeOn(c.Node, c.Ask)
@@ -80,6 +78,25 @@ func (s *Snapshot) Room() *placement.Room {
 		}
 	}
 	return room
+}
+
+// unreported are the charged pods that their nodes do not report to hold all that they
+// ask for, in the order in which they were opened: so each comes to the slices that were
+// counted for it. In another, small ones can leave gaps of which none is large enough for
+// a large one, whose room would then be given to others.
+func (s *Snapshot) unreported() []*Charged {
+	held := s.held()
+	var out []*Charged
+	for i := range s.Charged {
+		c := &s.Charged[i]
+		if c.Node != "" && held[holding{c.Node, c.Claim.Namespace + "/" + c.Claim.Name}] < total(c.Claim.Sets) {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Charged) int {
+		return cmp.Or(a.Claim.Since.Compare(b.Claim.Since), cmp.Compare(a.Claim.UID, b.Claim.UID))
+	})
+	return out
 }
 
 // leaves notes in the room that a pod was asked to go.

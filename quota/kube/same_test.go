@@ -132,7 +132,9 @@ func randomWorld(r *rand.Rand) *world {
 		name := fmt.Sprint("w", i)
 		switch r.IntN(4) {
 		case 0:
-			w.makers = append(w.makers, maker{&batchv1.Job{ObjectMeta: meta(name), Spec: batchv1.JobSpec{Parallelism: count(), Completions: count()}}, "batch", "Job"})
+			failed := pick("", "0", "0-1")
+			w.makers = append(w.makers, maker{&batchv1.Job{ObjectMeta: meta(name), Spec: batchv1.JobSpec{Parallelism: count(), Completions: count()},
+				Status: batchv1.JobStatus{FailedIndexes: &failed}}, "batch", "Job"})
 		case 1:
 			w.makers = append(w.makers, maker{&appsv1.Deployment{ObjectMeta: meta(name), Spec: appsv1.DeploymentSpec{Replicas: count(), Template: template()}}, "apps", "Deployment"})
 		case 2:

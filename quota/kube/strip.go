@@ -113,7 +113,7 @@ func stripWorkload(object any) (any, error) {
 	case *batchv1.Job:
 		stripMeta(&o.ObjectMeta)
 		o.Spec = batchv1.JobSpec{Parallelism: o.Spec.Parallelism, Completions: o.Spec.Completions}
-		o.Status = batchv1.JobStatus{Succeeded: o.Status.Succeeded}
+		o.Status = batchv1.JobStatus{Succeeded: o.Status.Succeeded, FailedIndexes: o.Status.FailedIndexes}
 	case *api.Workspace:
 		stripMeta(&o.ObjectMeta)
 		occupancy := o.Status.Occupancy

@@ -4,6 +4,7 @@ package objects
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -66,9 +67,30 @@ func gangOf(job *batchv1.Job) int {
 		gang = min(n, gang)
 	}
 	if job.Spec.Completions != nil {
-		gang = min(gang, int(*job.Spec.Completions-job.Status.Succeeded))
+		gang = min(gang, int(*job.Spec.Completions-job.Status.Succeeded)-failedIndexes(job))
 	}
 	return max(gang, 0)
+}
+
+// failedIndexes counts those of an indexed Job that failed for good and are not made
+// again: "1,3-5" are four.
+func failedIndexes(job *batchv1.Job) int {
+	if job.Status.FailedIndexes == nil {
+		return 0
+	}
+	n := 0
+	for part := range strings.SplitSeq(*job.Status.FailedIndexes, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		first, err := strconv.Atoi(from)
+		last, errToo := strconv.Atoi(to)
+		if err == nil && errToo == nil && last >= first {
+			n += last - first + 1
+		}
+	}
+	return n
 }
 
 // orOne is what Kubernetes takes where a count is left out.

@@ -20,16 +20,24 @@ func TestHowManyPodsOfAJobStartTogether(t *testing.T) {
 		gang                     string
 		parallelism, completions *int32
 		succeeded                int32
+		failed                   string
 		want                     int
 	}{
-		{"", n(4), nil, 0, 0},
-		{"all", n(4), nil, 0, 4},
-		{"all", nil, nil, 0, 1},
-		{"3", n(4), nil, 0, 3},
-		{"9", n(4), nil, 0, 4},  // no more exist at once
-		{"4", n(4), n(6), 4, 2}, // at its end a Job makes what is left
-		{"all", n(4), n(6), 6, 0} /* it is done */} {
+		{"", n(4), nil, 0, "", 0},
+		{"all", n(4), nil, 0, "", 4},
+		{"all", nil, nil, 0, "", 1},
+		{"3", n(4), nil, 0, "", 3},
+		{"9", n(4), nil, 0, "", 4},     // no more exist at once
+		{"4", n(4), n(6), 4, "", 2},    // at its end a Job makes what is left
+		{"all", n(4), n(6), 6, "", 0},  // it is done
+		{"all", n(4), n(4), 0, "2", 3}, // an index that failed for good is not made again
+		{"all", n(9), n(9), 1, "0,3-5,7", 3},
+		{"all", n(4), n(4), 0, "0-3", 0},
+	} {
 		job := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: tc.parallelism, Completions: tc.completions}, Status: batchv1.JobStatus{Succeeded: tc.succeeded}}
+		if tc.failed != "" {
+			job.Status.FailedIndexes = &tc.failed
+		}
 		if tc.gang != "" {
 			job.Annotations = map[string]string{api.GangAnnotation: tc.gang}
 		}

@@ -49,7 +49,9 @@ func newDesk(s *Snapshot, most int, book *quota.Book, floors []quota.Floor) *des
 	for i := range s.Charged {
 		c := &s.Charged[i].Claim
 		if it := d.items.index[keyOf(&c.Workload, c.Party.Project)]; it != nil {
-			it.holds.add(c)
+			if it.holds.add(c); s.Charged[i].Leaving {
+				it.holds.leaving++
+			}
 		}
 	}
 	for i := range floors {

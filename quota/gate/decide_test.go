@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -137,6 +138,18 @@ func TestGangsStartTogether(t *testing.T) {
 		requireWaits(t, p, map[string]string{
 			"gang-0": api.ReasonGangIncomplete, "gang-1": api.ReasonOtherGates, "gang-2": api.ReasonGangIncomplete,
 		})
+	})
+	t.Run("those before them are still ending", func(t *testing.T) {
+		s := snapshot([]placement.Node{nodeOf("a", 4)}, gang(3))
+		for i, p := range gang(3) {
+			p.Claim.UID = fmt.Sprintf("p-before-%d", i)
+			p.Ask.UID = p.Claim.UID
+			s.Charged = append(s.Charged, open(quota.Within, "a", p)...)
+			s.Charged[i].Leaving = true
+		}
+		requireOpened(t, decide(t, s), "") // room for one
+		s.Charged = s.Charged[2:]
+		requireOpened(t, decide(t, s), "gang-0 gang-1 gang-2")
 	})
 	t.Run("quota for two", func(t *testing.T) {
 		s := snapshot([]placement.Node{nodeOf("a", 4)}, gang(3))

@@ -43,7 +43,17 @@ type waiter struct {
 // held is what a workload holds already.
 type held struct {
 	pods        int64
+	leaving     int64 // of them, on their way out
 	generations []string
+}
+
+// toStart is how many pods a gang needs to start together. Those on their way out do not
+// run with them.
+func (it *item) toStart() int64 {
+	if it.gang <= 1 {
+		return 0
+	}
+	return int64(it.gang) - (it.holds.pods - it.holds.leaving)
 }
 
 func (h *held) add(c *quota.Claim) {

@@ -31,7 +31,7 @@ type refusal struct {
 // weightiest of the refusals; nil where there was none.
 func (d *desk) serve(it *item) *refusal {
 	pods := d.left(it)
-	if need := int64(it.gang) - it.holds.pods; it.gang > 1 && need > 0 {
+	if need := it.toStart(); need > 0 {
 		refused, rest := d.serveGang(it, pods, need)
 		if refused != nil || rest == nil {
 			return refused

@@ -157,7 +157,7 @@ func (d *desk) units(sets map[string]int64) (sum int64) {
 
 func (d *desk) serveFreed(it *item) (refused *refusal) {
 	pods := d.left(it)
-	if need := int64(it.gang) - it.holds.pods; it.gang > 1 && need > 0 {
+	if need := it.toStart(); need > 0 {
 		refused, _ = d.serveGang(it, pods, need)
 		return refused
 	}

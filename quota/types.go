@@ -40,6 +40,9 @@ type Claim struct {
 	Since time.Time
 	// DueBack is when it has to give back, zero when no limit says so.
 	DueBack time.Time
+	// Stays is true when it was asked to go and may not, as for a PodDisruptionBudget:
+	// nobody counts on it for now.
+	Stays bool
 }
 
 // Floor is the guaranteed minimum of an Operation: MinReplicas pods that each ask

@@ -121,7 +121,9 @@ func (y *yielding) addHeadroom(l *line) {
 		return
 	}
 	for _, e := range l.pods {
-		y.candidates = append(y.candidates, &candidate{entry: e, line: l, reason: api.ReasonYieldedHeadroom})
+		if !e.claim.Stays {
+			y.candidates = append(y.candidates, &candidate{entry: e, line: l, reason: api.ReasonYieldedHeadroom})
+		}
 	}
 }
 
@@ -136,7 +138,7 @@ func (y *yielding) addBorrowed(lenders map[*account]bool, spared map[*line]bool,
 	}
 	for e, least := range granted {
 		l := y.book.lines[e.key]
-		if now.Sub(e.claim.Since) >= least && !spared[l] {
+		if e.mayGo(now, least) && !spared[l] {
 			y.candidates = append(y.candidates, &candidate{entry: e, line: l, reason: api.ReasonYieldedBorrowed})
 		}
 	}

@@ -74,6 +74,21 @@ func TestWhoYields(t *testing.T) {
 	}
 }
 
+func TestWhoMayNotGoIsNotAsked(t *testing.T) {
+	b := fullProject(t)
+	for _, c := range []Claim{serve("s2", "r1", small(1)).at(2), pod("b3", "bob", small(1)).at(4)} {
+		c.Stays = true
+		grade := Headroom
+		if c.Party.User == "bob" {
+			grade = Borrowed
+		}
+		b.Charge(c, grade)
+	}
+	vs, ok := b.Yield([]Claim{pod("x", "carol", small(3))}, noon.Add(time.Hour))
+	want(t, "victims", victims(vs, ok), "s3 s1 b2(borrowed)")
+	want(t, "who may go", yielders(b.Yielders(noon.Add(time.Hour))), "s3/1of2 s1/1of2 b2")
+}
+
 func TestAsFewAsCanBeYield(t *testing.T) {
 	b := bookOf(quotaOf("all", ofProject("vision"), gpus("2")), quotaOf("each", ofEachUser("vision"), gpus("0.25"), lending(0)))
 	b.Reserve(floorOf(0, small(1)))

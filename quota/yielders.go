@@ -32,12 +32,16 @@ func (b *Book) Yielders(now time.Time) []Yielder {
 	most := map[key]int{}
 	for k, l := range b.lines {
 		if n := l.spare(); n > 0 {
-			headroom = append(headroom, l.pods...)
+			for _, e := range l.pods {
+				if !e.claim.Stays {
+					headroom = append(headroom, e)
+				}
+			}
 			most[k] = n
 		}
 	}
 	for e, least := range b.grants() {
-		if now.Sub(e.claim.Since) >= least {
+		if e.mayGo(now, least) {
 			borrowed = append(borrowed, e)
 		}
 	}
@@ -55,6 +59,12 @@ func (b *Book) Yielders(now time.Time) []Yielder {
 		out = append(out, Yielder{Claim: e.claim, Reason: api.ReasonYieldedBorrowed})
 	}
 	return out
+}
+
+// mayGo reports whether a pod that borrows has run for as long as it is granted, and
+// does not stay all the same.
+func (e *entry) mayGo(now time.Time, granted time.Duration) bool {
+	return now.Sub(e.claim.Since) >= granted && !e.claim.Stays
 }
 
 // spare is how many pods of an Operation can go, whichever they are, without touching

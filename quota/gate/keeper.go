@@ -94,7 +94,7 @@ func (k *Keeper) charge(c *Charged) {
 
 func sameClaim(a, b *quota.Claim) bool {
 	return a.Workload == b.Workload && a.Party == b.Party && a.Generation == b.Generation && a.Since.Equal(b.Since) &&
-		a.DueBack.Equal(b.DueBack) && a.Name == b.Name && a.Namespace == b.Namespace && maps.Equal(a.Sets, b.Sets)
+		a.DueBack.Equal(b.DueBack) && a.Stays == b.Stays && a.Name == b.Name && a.Namespace == b.Namespace && maps.Equal(a.Sets, b.Sets)
 }
 
 func sameQuotas(a, b []api.ResourceSetQuota) bool {

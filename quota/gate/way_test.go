@@ -91,6 +91,13 @@ func TestWhoYieldsRoom(t *testing.T) {
 		"a patient queue waits first": {asks: one(pod("x", "vision", "alice", "small", 1)), with: func(s *Snapshot) {
 			s.Queues = []api.PriorityQueue{queueOf("vision", api.FirstScheduling, 0, 600)}
 		}},
+		"another in place of one that may not go": {asks: one(pod("x", "vision", "alice", "small", 1)), with: func(s *Snapshot) {
+			s.Charged[5].Claim.Stays = true
+		}, want: "bob-b-0"},
+		"another replica in place of one that may not go": {asks: one(pod("x", "vision", "alice", "small", 1)), with: func(s *Snapshot) {
+			headroom(s)
+			s.Charged[3].Claim.Stays = true
+		}, want: "serve-2"},
 		"what the node reports": {asks: one(pod("x", "vision", "alice", "small", 1)), with: func(s *Snapshot) {
 			for i, name := range []string{"bob-b-0", "bob-b-1"} {
 				s.Nodes[1].Held[gpu.SliceID(fmt.Sprintf("small-0-%d", i))] = "speech/" + name

@@ -59,7 +59,11 @@ func (l *Leader) openWishes(v *view) []wish {
 			reason = api.ReasonSetChanged
 		}
 		note := openedNote(&sending{intent: intent{Node: e.Node, Grade: e.Grade}, resized: e.resized})
-		out = append(out, newWish(e.Claim, corev1.ConditionTrue, reason, note, v))
+		w := newWish(e.Claim, corev1.ConditionTrue, reason, note, v)
+		if !e.opened.IsZero() {
+			w.condition.LastTransitionTime = metav1.NewTime(e.opened)
+		}
+		out = append(out, w)
 	}
 	return out
 }

@@ -63,9 +63,11 @@ func (l *Leader) evict(ctx context.Context, claim quota.Claim, reason, message s
 		// It is gone, or another of its name has come.
 	case apierrors.IsTooManyRequests(err):
 		log.Info("Pod may not be evicted now", "why", err.Error())
+		l.watch.model.staysUntil(claim.UID, l.refused[claim.UID])
 		l.event(pod, corev1.EventTypeWarning, reason, "Evict", message+fmt.Sprintf("; it stays for now: %v", err))
 	default:
 		log.Error(err, "Evict pod")
+		l.watch.model.staysUntil(claim.UID, l.refused[claim.UID])
 	}
 }
 
@@ -88,6 +90,16 @@ func (m *model) evicted(uid string) {
 	defer m.mu.Unlock()
 	if e := m.pods[uid]; e != nil {
 		e.evicted = true
+		m.touched()
+	}
+}
+
+// staysUntil notes that a pod may not go for now, so that others are asked.
+func (m *model) staysUntil(uid string, until time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.pods[uid]; e != nil {
+		e.stays = until
 		m.touched()
 	}
 }

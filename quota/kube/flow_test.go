@@ -98,6 +98,7 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 		{"kinds of others have their place", testFurtherKinds},
 		{"what was borrowed goes back to whom it belongs", testYieldsQuota},
 		{"who borrows makes room", testYieldsRoom},
+		{"another yields for one that is protected", testYieldsInstead},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(t, c) }) {
 			return

@@ -100,14 +100,17 @@ func (m *model) applyLocked(pod *corev1.Pod) {
 	e := readPod(pod, &m.bounds)
 	if before != nil {
 		e.retry, e.resized = before.retry, before.resized
-		e.evicted, e.freed = before.evicted, before.freed
+		e.evicted, e.freed, e.opened, e.stays = before.evicted, before.freed, before.opened, before.stays
 		e.assumed = before.assumed
 		// An open gate answers all questions about its opening; an end likewise.
 		if !e.Gated || e.Ended {
 			e.assumed = nil
 		}
-		if e.assumed == nil && !e.Gated && before.assumed != nil && e.Allocated == nil {
-			e.Claim.Since = before.assumed.intent.At
+		if !e.Gated && before.assumed != nil {
+			e.opened = before.assumed.intent.At
+		}
+		if !e.opened.IsZero() {
+			e.Claim.Since = e.opened
 		}
 	}
 	if in, ok := m.inherited[uid]; ok && before == nil && e.Gated {

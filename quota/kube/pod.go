@@ -32,8 +32,13 @@ type entry struct {
 	assumed *assumption
 	// retry is when an opening that the API server refused may be tried again.
 	retry time.Time
+	// opened is when this leader opened its gate, which its condition says later and in
+	// whole seconds; zero where another did.
+	opened time.Time
 	// evicted is true once it was asked to go, though the cluster may not show it yet.
 	evicted bool
+	// stays is until when it is not asked to go again, after the API server refused it.
+	stays time.Time
 	// freed is true once others were asked to go for it.
 	freed bool
 	// resized says how the sizes of its containers were changed before its gate was
@@ -56,9 +61,9 @@ func (e *entry) waits() bool { return e.assumed == nil && e.Waits() }
 
 // charge is what the pod counts as in a decision. project is its namespace's, w its
 // workload where that is known.
-func (e *entry) charge(project string, w *objects.Workload) gate.Charged {
+func (e *entry) charge(project string, w *objects.Workload, now time.Time) gate.Charged {
 	c := e.Charged(project, w)
-	c.Leaving = c.Leaving || e.evicted
+	c.Leaving, c.Claim.Stays = c.Leaving || e.evicted, now.Before(e.stays)
 	if e.assumed == nil {
 		return c
 	}

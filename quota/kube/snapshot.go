@@ -65,7 +65,7 @@ func (m *model) sort(v *view, s cluster, e *entry) {
 	switch project := m.projectOf(e.Claim.Namespace); {
 	case e.Ended:
 	case e.charged():
-		v.Charged = append(v.Charged, e.charge(project, m.workloads[e.Claim.Workload.UID]))
+		v.Charged = append(v.Charged, e.charge(project, m.workloads[e.Claim.Workload.UID], v.Now))
 		if why := e.lost(s, v.Now); why != "" {
 			v.lost = append(v.lost, lostPod{claim: e.Claim, node: e.Node, reason: api.ReasonNodeLost, why: why})
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -151,6 +152,45 @@ func testYieldsRoom(t *testing.T, c *apiServer) {
 	c.requireOpen(t, "owners", "alice-0")
 	c.requireCondition(t, "guests", "again-0", "False NoRoomOnNodes")
 	c.end(t, "guests", "owners")
+}
+
+// testYieldsInstead has the youngest of those that borrow protected by a budget.
+func testYieldsInstead(t *testing.T, c *apiServer) {
+	c.pool(t, "kept", 1)
+	c.project(t, "hosts")
+	c.quota(t, "hosts-bob", api.QuotaScope{Project: "hosts", User: "bob"}, 0)
+	c.lend(t, "hosts-bob")
+	for i := range 4 {
+		name := fmt.Sprintf("bob-%d", i)
+		c.mustCreate(t, jobPod("hosts", "bob", "guest", name, "kept", "small"))
+		pod := c.requireOpen(t, "hosts", name)
+		// A budget protects what runs.
+		pod.Status.Phase = corev1.PodRunning
+		if err := c.Status().Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	young := c.get(t, "hosts", "bob-3")
+	if err := c.Patch(t.Context(), young, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"budget":"none"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "hosts", Name: "none"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"budget": "none"}}},
+	}
+	c.mustCreate(t, budget)
+	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DesiredHealthy: 1, ExpectedPods: 1}
+	if err := c.Status().Update(t.Context(), budget); err != nil {
+		t.Fatal(err)
+	}
+	c.mustCreate(t, jobPod("hosts", "alice", "train-2", "alice-0", "kept", "small"))
+	if names := c.going(t, "hosts", 1); names[0] != "bob-2" {
+		t.Errorf("%v go, want bob-2: bob-3 may not be evicted", names)
+	}
+	c.release(t, "hosts", "bob-2")
+	c.requireOpen(t, "hosts", "alice-0")
+	c.requireCondition(t, "hosts", "bob-3", "True Opened")
+	c.end(t, "hosts")
 }
 
 // end removes all pods of some namespaces.

@@ -30,6 +30,7 @@ type desk struct {
 	shared   shared
 	going    going
 	way      way
+	saving   saving
 	lending  bool                                               // what is left is lent now: see lends
 	owed     map[string]bool                                    // projects whose quota the first within it waits for
 	sees     func(namespace, own string) func(user string) bool // nil until it is needed
@@ -46,6 +47,7 @@ func newDesk(s *Snapshot, most int, book *quota.Book, floors []quota.Floor) *des
 	}
 	d.plan.Heads = map[string]Head{}
 	d.owed, d.going, d.way = map[string]bool{}, going{desk: d}, way{desk: d}
+	d.saving = saving{desk: d}
 	for i := range s.Charged {
 		c := &s.Charged[i].Claim
 		if it := d.items.index[keyOf(&c.Workload, c.Party.Project)]; it != nil {
@@ -158,7 +160,11 @@ func (d *desk) holdsUp(it *item, r *refusal) bool {
 	}
 	settings := d.settings(it.Party.Project)
 	blocks := settings.Policy != api.FirstScheduling
-	d.keepFor(it, r, blocks || !d.s.Now.Before(it.since.Add(settings.Patience)))
+	due := blocks || !d.s.Now.Before(it.since.Add(settings.Patience))
+	if due && !d.lending {
+		d.saving.begin(it, r)
+	}
+	d.keepFor(it, r, due)
 	if _, known := d.plan.Heads[it.Party.Project]; blocks && !known {
 		d.plan.Heads[it.Party.Project] = Head{
 			Workload: it.Workload, Party: it.Party, Since: it.since, Reason: r.reason, Message: r.message,

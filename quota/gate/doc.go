@@ -20,8 +20,9 @@
 // waits for the project's limit or for room on nodes holds up the rest of its
 // project under FirstAllocating, and nobody under FirstScheduling. Room is kept for
 // it, at once under FirstAllocating, after the queue's patience under
-// FirstScheduling, so that small ones do not starve a large one. Room is kept for
-// the first [MaxKept] only; whoever is behind them would not be next anyway.
+// FirstScheduling, so that small ones do not starve a large one; then quota is kept for
+// the first of the project too. Room is kept for the first [MaxKept] only; whoever is
+// behind them would not be next anyway.
 //
 // # What is lent
 //

@@ -102,6 +102,9 @@ func (d *desk) serveGang(it *item, pods []*waiter, need int64) (refused *refusal
 		d.going.makeRoom(it, claims, asks, r)
 		return waitAll(r)
 	}
+	if r := d.saving.refuses(claims); r != nil {
+		return waitAll(r)
+	}
 	if anyLent(verdict.Grades) {
 		if !d.lending {
 			it.lends = true
@@ -141,12 +144,16 @@ func (d *desk) try(it *item, p *waiter) *refusal {
 	if r == nil || (r == lends && d.lending) {
 		verdict := d.book.Check([]quota.Claim{p.Claim})
 		if verdict.OK() {
-			return d.grant(it, p, verdict.Grades[0])
+			if r = d.saving.refuses([]quota.Claim{p.Claim}); r == nil {
+				return d.grant(it, p, verdict.Grades[0])
+			}
+			d.shared.quota[key] = r
+			return r
 		}
 		r = d.refuse(p.Pending, verdict.Shortfalls)
 		d.shared.quota[key] = r
 	}
-	if r != lends {
+	if r != lends && r.reason != api.ReasonKeptForEarlier {
 		d.going.makeRoom(it, []quota.Claim{p.Claim}, []placement.Ask{p.Ask}, r)
 	}
 	return r
@@ -206,6 +213,7 @@ func (d *desk) open(it *item, p *waiter, grade quota.Grade, seat placement.Seat,
 	if d.going.after != nil {
 		d.going.after.Charge(claim, grade)
 	}
+	d.saving.charge(claim, grade)
 	d.room.Take(seat)
 	it.holds.add(&claim)
 	p.opened, p.wait = true, nil

@@ -142,6 +142,7 @@ func (d *desk) freed() {
 	slices.SortStableFunc(waiting, func(a, b *item) int { return cmp.Compare(size[b], size[a]) })
 	for _, it := range waiting {
 		if refused := d.serveFreed(it); refused != nil {
+			d.saving.begin(it, refused)
 			d.keepFor(it, refused, true)
 		}
 	}

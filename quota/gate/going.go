@@ -4,6 +4,7 @@ package gate
 
 import (
 	"fmt"
+	"math"
 
 	api "aipub.io/aipub/api/v1alpha1"
 	"aipub.io/aipub/quota"
@@ -52,7 +53,7 @@ func (g *going) book() *quota.Book {
 
 // makeRoom asks others to go so that claims of a workload find quota next time.
 func (g *going) makeRoom(it *item, claims []quota.Claim, asks []placement.Ask, r *refusal) {
-	if g.book() == nil || g.failed[r] || len(g.desk.plan.Yield) >= MaxYield || !it.entitled() {
+	if g.book() == nil || g.failed[r] || g.desk.mayAsk() <= 0 || !it.entitled() {
 		return
 	}
 	if verdict := g.after.Check(claims); verdict.OK() {
@@ -62,7 +63,7 @@ func (g *going) makeRoom(it *item, claims []quota.Claim, asks []placement.Ask, r
 		return
 	}
 	victims, ok := g.after.Yield(claims, g.desk.s.Now)
-	if !ok || len(g.desk.plan.Yield)+len(victims) > MaxYield || !g.placeable(asks[0]) {
+	if !ok || len(victims) > g.desk.mayAsk() || !g.placeable(asks[0]) {
 		g.failed[r] = true
 		return
 	}
@@ -76,6 +77,15 @@ func (g *going) makeRoom(it *item, claims []quota.Claim, asks []placement.Ask, r
 		g.desk.leaves(v.Claim.UID)
 	}
 	g.count(claims)
+}
+
+// mayAsk is how many more pods the plan may ask to go: as many as it takes for the first
+// that needs some, else a gang that needs many would wait for ever.
+func (d *desk) mayAsk() int {
+	if len(d.plan.Yield) == 0 {
+		return math.MaxInt
+	}
+	return MaxYield - len(d.plan.Yield)
 }
 
 // entitled reports whether pods may have others go: an Operation's headroom may

@@ -105,5 +105,6 @@ type Head struct {
 // MaxKept is how many workloads have room kept for them at once.
 const MaxKept = 64
 
-// MaxYield is how many pods one plan asks to go.
+// MaxYield is how many pods one plan asks to go. Where more have to go for one pod or
+// gang, a plan asks them and nobody else.
 const MaxYield = 64

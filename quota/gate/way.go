@@ -99,7 +99,7 @@ func (w *way) makeFor(pods []*waiter) bool {
 			return false
 		}
 	}
-	uids, ok := d.room.Clear(asks, MaxYield-len(d.plan.Yield))
+	uids, ok := d.room.Clear(asks, d.mayAsk())
 	if !ok {
 		w.failed[r] = true
 		return false

@@ -159,6 +159,36 @@ func TestRoomIsFreedOnceAndForWhomItWasFreed(t *testing.T) {
 	requireOpened(t, p, "x")
 }
 
+// A gang gets its room however many have to go for it, of nodes and of a quota.
+func TestMoreGoForOneGangThanForAllOthers(t *testing.T) {
+	const nodes = MaxYield/4 + 1
+	var s Snapshot
+	for i := range nodes {
+		name := fmt.Sprintf("n%02d", i)
+		s.Nodes = append(s.Nodes, nodeOf(name, 1))
+		s.Charged = append(s.Charged, aged(60, open(quota.Borrowed, name, pods("bob-"+name, "speech", "bob", "small", 0, 4)...)...)...)
+	}
+	gang := pods("x", "vision", "alice", "large", 9, nodes)
+	for i := range gang {
+		gang[i].Gang = nodes
+	}
+	s.Now, s.Sizes, s.Pending = noon, sizes, slices.Concat(gang, one(pod("next", "vision", "carol", "small", 1)))
+	s.Quotas = []api.ResourceSetQuota{lending(userQuota("speech", "bob", "small", 0))}
+	if p := decide(t, s); len(p.Yield) != 4*nodes {
+		t.Errorf("%d are asked to go for the room of %d", len(p.Yield), 4*nodes)
+	}
+	gpus := resource.MustParse(fmt.Sprint(nodes))
+	whole := projectQuota("vision", "small", 999)
+	whole.Spec.Limits.GPU = &gpus
+	s.Quotas = []api.ResourceSetQuota{whole, lending(userQuota("vision", "bob", "small", 0))}
+	for i := range s.Charged {
+		s.Charged[i].Claim.Party.Project = "vision"
+	}
+	if p := decide(t, s); len(p.Yield) != 4*nodes {
+		t.Errorf("%d are asked to go for the quota of %d", len(p.Yield), 4*nodes)
+	}
+}
+
 func TestQuotaIsFreedForWhomItWasFreed(t *testing.T) {
 	s := snapshot([]placement.Node{nodeOf("a", 4)}, one(pod("x", "vision", "carol", "large", 1)))
 	whole := projectQuota("vision", "small", 100)

@@ -83,7 +83,12 @@ func (s *scene) scheduled(d *whyDoc) {
 		d.add(stageScheduler, saysWaits, corev1.PodReasonSchedulingGated, nil, "gates of others are closed: %s; who put them on opens them", gates)
 		d.Summary = cmp.Or(d.Summary, "AIPub's gate is open; it waits for gates of others")
 	case c != nil && c.Status == corev1.ConditionFalse:
-		d.add(stageScheduler, saysWaits, c.Reason, &c.LastTransitionTime, "%s", orElse(c.Message, "the scheduler does not say why"))
+		// The condition is as old as the pod: a closed gate makes it so.
+		since := c.LastTransitionTime
+		if open := metav1.NewTime(objects.OpenSince(s.pod)); since.Before(&open) {
+			since = open
+		}
+		d.add(stageScheduler, saysWaits, c.Reason, &since, "%s", orElse(c.Message, "the scheduler does not say why"))
 		d.Summary = cmp.Or(d.Summary, "its gate is open, and the scheduler finds no place for it")
 	default:
 		d.add(stageScheduler, saysWaits, "", nil, "the scheduler has not looked at it yet")

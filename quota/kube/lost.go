@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"aipub.io/aipub/quota"
 )
 
@@ -31,8 +33,17 @@ func (e *entry) lost(c cluster, now time.Time) string {
 		return fmt.Sprintf("node %s is gone", e.Node)
 	case !usable:
 		return fmt.Sprintf("node %s takes no pods now (not ready, or cordoned)", e.Node)
-	case !e.unschedulable.IsZero() && now.Sub(e.unschedulable) > patience:
+	case e.unschedulable && e.openFor(now) > patience:
 		return fmt.Sprintf("the scheduler has found no place on node %s for %s", e.Node, patience)
 	}
 	return ""
+}
+
+// openFor is for how long the scheduler could have put an open pod somewhere. Where
+// nobody has said yet since when its gate is open, it counts as opened just now.
+func (e *entry) openFor(now time.Time) time.Duration {
+	if e.opened.IsZero() && !e.said(corev1.ConditionTrue) {
+		return 0
+	}
+	return now.Sub(e.Claim.Since)
 }

@@ -24,9 +24,10 @@ type entry struct {
 	owned bool // a controller makes it again
 	// affinity is its own node affinity.
 	affinity *corev1.NodeAffinity
-	// unschedulable is since when the scheduler finds no place for it; zero when it
-	// does not say so.
-	unschedulable time.Time
+	// unschedulable is true while the scheduler finds no place for it. Since when is not
+	// known: the condition says since when the pod is not scheduled, which it is from its
+	// creation on.
+	unschedulable bool
 
 	// What the leader decided and the cluster has not shown yet.
 	assumed *assumption
@@ -93,9 +94,7 @@ func readPod(pod *corev1.Pod, bounds *objects.Bounds) *entry {
 		e.affinity = pod.Spec.Affinity.NodeAffinity
 	}
 	c := objects.Condition(pod, corev1.PodScheduled)
-	if c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-		e.unschedulable = c.LastTransitionTime.Time
-	}
+	e.unschedulable = c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 	return e
 }
 

@@ -99,6 +99,7 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 		{"what was borrowed goes back to whom it belongs", testYieldsQuota},
 		{"who borrows makes room", testYieldsRoom},
 		{"another yields for one that is protected", testYieldsInstead},
+		{"nobody yields in vain", testNobodyYieldsInVain},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(t, c) }) {
 			return

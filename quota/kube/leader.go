@@ -298,11 +298,7 @@ func (l *Leader) carryOut(ctx context.Context, v *view, plan *gate.Plan) error {
 	if err := l.fence.check(ctx); err != nil {
 		return err
 	}
-	l.watch.model.freed(plan.Freed)
-	l.yield(ctx, plan.Yield)
-	for _, victim := range plan.Yield {
-		l.round.Yielded[victim.Reason]++
-	}
+	l.watch.model.freed(plan.Freed, l.yield(ctx, plan.Yield))
 	l.replaceLost(ctx, lost)
 	return nil
 }

@@ -154,28 +154,30 @@ func testYieldsRoom(t *testing.T, c *apiServer) {
 	c.end(t, "guests", "owners")
 }
 
-// testYieldsInstead has the youngest of those that borrow protected by a budget.
-func testYieldsInstead(t *testing.T, c *apiServer) {
-	c.pool(t, "kept", 1)
-	c.project(t, "hosts")
-	c.quota(t, "hosts-bob", api.QuotaScope{Project: "hosts", User: "bob"}, 0)
-	c.lend(t, "hosts-bob")
+// protected fills a node with pods of bob's that borrow, of which a budget protects the
+// youngest, bob-3.
+func (c *apiServer) protected(t *testing.T, project string) {
+	t.Helper()
+	c.pool(t, project, 1)
+	c.project(t, project)
+	c.quota(t, project+"-bob", api.QuotaScope{Project: project, User: "bob"}, 0)
+	c.lend(t, project+"-bob")
 	for i := range 4 {
 		name := fmt.Sprintf("bob-%d", i)
-		c.mustCreate(t, jobPod("hosts", "bob", "guest", name, "kept", "small"))
-		pod := c.requireOpen(t, "hosts", name)
+		c.mustCreate(t, jobPod(project, "bob", "guest", name, project, "small"))
+		pod := c.requireOpen(t, project, name)
 		// A budget protects what runs.
 		pod.Status.Phase = corev1.PodRunning
 		if err := c.Status().Update(t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
 	}
-	young := c.get(t, "hosts", "bob-3")
+	young := c.get(t, project, "bob-3")
 	if err := c.Patch(t.Context(), young, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"budget":"none"}}}`))); err != nil {
 		t.Fatal(err)
 	}
 	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "hosts", Name: "none"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "none"},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"budget": "none"}}},
 	}
 	c.mustCreate(t, budget)
@@ -183,7 +185,11 @@ func testYieldsInstead(t *testing.T, c *apiServer) {
 	if err := c.Status().Update(t.Context(), budget); err != nil {
 		t.Fatal(err)
 	}
-	c.mustCreate(t, jobPod("hosts", "alice", "train-2", "alice-0", "kept", "small"))
+}
+
+func testYieldsInstead(t *testing.T, c *apiServer) {
+	c.protected(t, "hosts")
+	c.mustCreate(t, jobPod("hosts", "alice", "train-2", "alice-0", "hosts", "small"))
 	if names := c.going(t, "hosts", 1); names[0] != "bob-2" {
 		t.Errorf("%v go, want bob-2: bob-3 may not be evicted", names)
 	}
@@ -191,6 +197,16 @@ func testYieldsInstead(t *testing.T, c *apiServer) {
 	c.requireOpen(t, "hosts", "alice-0")
 	c.requireCondition(t, "hosts", "bob-3", "True Opened")
 	c.end(t, "hosts")
+}
+
+// testNobodyYieldsInVain has somebody wait for a whole GPU, for which all would have to go.
+func testNobodyYieldsInVain(t *testing.T, c *apiServer) {
+	c.protected(t, "inns")
+	c.mustCreate(t, jobPod("inns", "alice", "train-3", "alice-0", "inns", "large"))
+	// It is told after the first plan for it was carried out.
+	c.requireCondition(t, "inns", "alice-0", "False NoRoomOnNodes")
+	c.going(t, "inns", 0)
+	c.end(t, "inns")
 }
 
 // end removes all pods of some namespaces.

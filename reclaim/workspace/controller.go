@@ -114,6 +114,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
 		Watches(&corev1.Pod{}, byLabel).
 		Watches(&api.WorkspaceSnapshot{}, byLabel).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.onNode), builder.WithPredicates(comesOrGoes)).
 		Watches(&api.ReclaimPolicy{}, everyone, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: c.config.Workers}).
 		Complete(c)
@@ -123,15 +124,31 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
+// comesOrGoes is true where an object is made or deleted.
+var comesOrGoes = predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+
 // all are the Workspaces of the cluster: a ReclaimPolicy may bind any of them.
 func (c *Controller) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return c.those(ctx, func(*api.Workspace) bool { return true })
+}
+
+// onNode are the Workspaces that run on a node or have their file system saved there.
+func (c *Controller) onNode(ctx context.Context, node client.Object) []reconcile.Request {
+	return c.those(ctx, func(w *api.Workspace) bool {
+		return w.Status.Node == node.GetName() || w.Status.Saved != nil && w.Status.Saved.Node == node.GetName()
+	})
+}
+
+func (c *Controller) those(ctx context.Context, wanted func(*api.Workspace) bool) []reconcile.Request {
 	var list api.WorkspaceList
 	if err := c.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache is stopping
 	}
 	out := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		if w := &list.Items[i]; wanted(w) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w)})
+		}
 	}
 	return out
 }

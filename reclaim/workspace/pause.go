@@ -83,15 +83,10 @@ func (s *Seen) saved(p *Plan) bool {
 		return true
 	case open(current) && !s.lost(p, current):
 		p.phase(s, api.PhaseSaving, string(current.Status.Phase), step(current))
-		p.After = lookAtNode
 		return false
 	}
 	return s.attempt(p, current)
 }
-
-// lookAtNode is how often it is looked whether the node that saves its work is still there:
-// nothing tells of it.
-const lookAtNode = 5 * time.Second
 
 // stale is how old a saved file system may be when its container is ended. It is older
 // where nobody was there to end it; people may have gone on working.

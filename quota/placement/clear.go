@@ -143,11 +143,7 @@ func (r *Room) recall(asked []*leaver) {
 // clearFor finds the node on which the fewest have to be asked, at most most, and its
 // ledger with the room kept.
 func (r *Room) clearFor(q *query, most int) (*table, *future) {
-	if t, at := r.best(q); t != nil {
-		f := t.later()
-		for _, i := range at {
-			f.keep(t.board, i)
-		}
+	if t, f := r.free(q); t != nil {
 		return t, f
 	}
 	var best *table

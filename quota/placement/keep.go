@@ -36,15 +36,25 @@ func (r *Room) Keep(asks []Ask) bool {
 	return true
 }
 
+// free finds the node that [Room.Place] would choose, and its ledger with the room kept;
+// nil where no node has room now.
+func (r *Room) free(q *query) (*table, *future) {
+	t, at := r.best(q)
+	if t == nil {
+		return nil, nil
+	}
+	f := t.later()
+	for _, i := range at {
+		f.keep(t.board, i)
+	}
+	return t, f
+}
+
 // roomFor finds the node with the fewest slices in the way, and its ledger with
 // the room kept. Of those with none in the way it is the one that Place would
 // choose.
 func (r *Room) roomFor(q *query) (*table, *future) {
-	if t, at := r.best(q); t != nil {
-		f := t.later()
-		for _, i := range at {
-			f.keep(t.board, i)
-		}
+	if t, f := r.free(q); t != nil {
 		return t, f
 	}
 	var best *table

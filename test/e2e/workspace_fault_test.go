@@ -152,7 +152,6 @@ func nodeIsLost(t *testing.T) (back func()) {
 			return shared.Get(ctx, client.ObjectKey{Name: nodeName}, &corev1.Node{})
 		})
 		mustKubectl(t, "label", "node", nodeName, "aipub.io/pool=demo", "--overwrite")
-		expectAllocatable(t, wholeNode)
 	}
 	t.Cleanup(back)
 	killed(t, "aipub-node", "--node-name="+nodeName)

@@ -47,13 +47,13 @@ type posting struct {
 	notice Notice
 }
 
-// How a notice is delivered: four tries within about a minute, and a queue that holds
-// what a storm of deadlines brings. What finds the queue full is counted as failed.
+// How a notice is delivered: four tries within about a minute, and queues that hold what
+// a storm of deadlines brings. What finds its queue full is counted as failed.
 var delivery = wait.Backoff{Duration: 2 * time.Second, Factor: 3, Steps: 4, Jitter: 0.1}
 
 const (
 	queued         = 10_000
-	posters        = 8
+	posters        = 4 // of a URL
 	postingTimeout = 10 * time.Second
 	mostHops       = 5
 )
@@ -78,29 +78,47 @@ func asItWasSent(req *http.Request, via []*http.Request) error {
 
 // Send queues a notice for a URL.
 func (n *Notifier) Send(url string, notice Notice) {
-	select {
-	case n.queue <- posting{url, notice}:
-	default:
-		n.failed(notice, fmt.Errorf("post notice: %d wait already", queued))
-	}
+	n.enqueue(n.queue, posting{url, notice})
 }
 
-// Start delivers until the context ends. Only the leader does.
+// Start delivers until the context ends. Only the leader does. Each URL has a queue and
+// posters of its own, so that one that hangs holds up nobody else's notices; there are no
+// more of them than policies have named since the start.
 func (n *Notifier) Start(ctx context.Context) error {
-	for range posters - 1 {
-		go n.deliver(ctx)
+	lanes := map[string]chan posting{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case p := <-n.queue:
+			lane, ok := lanes[p.url]
+			if !ok {
+				lane = make(chan posting, queued)
+				lanes[p.url] = lane
+				for range posters {
+					go n.deliver(ctx, lane)
+				}
+			}
+			n.enqueue(lane, p)
+		}
 	}
-	n.deliver(ctx)
-	return nil
 }
 
-func (n *Notifier) deliver(ctx context.Context) {
+func (n *Notifier) enqueue(queue chan<- posting, p posting) {
+	select {
+	case queue <- p:
+	default:
+		n.failed(p.notice, fmt.Errorf("post notice: %d wait already", queued))
+	}
+}
+
+func (n *Notifier) deliver(ctx context.Context, lane <-chan posting) {
 	log := logr.FromContextOrDiscard(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case p := <-n.queue:
+		case p := <-lane:
 			var last error
 			err := wait.ExponentialBackoffWithContext(ctx, delivery, func(ctx context.Context) (bool, error) {
 				last = n.post(ctx, p)

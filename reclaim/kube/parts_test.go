@@ -96,6 +96,30 @@ func TestANoticeIsTriedAgainAndItsLossIsTold(t *testing.T) {
 	}
 }
 
+func TestAURLThatHangsHoldsUpNoOther(t *testing.T) {
+	asked, release := make(chan struct{}, 100), make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-release }))
+	defer hangs.Close()
+	defer close(release)
+	got := make(chan struct{}, 1)
+	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got <- struct{}{} }))
+	defer answers.Close()
+	n := NewNotifier(nil)
+	go func() { _ = n.Start(t.Context()) }()
+	for range 100 {
+		n.Send(hangs.URL, Notice{})
+	}
+	for range posters {
+		<-asked
+	}
+	n.Send(answers.URL, Notice{})
+	select {
+	case <-got:
+	case <-time.After(postingTimeout / 2):
+		t.Error("a notice waits for a URL that is not its own")
+	}
+}
+
 func TestWhatANotebookServerSaysOfItsWork(t *testing.T) {
 	hour := noon.Add(-time.Hour).Format(time.RFC3339Nano)
 	for name, c := range map[string]struct {

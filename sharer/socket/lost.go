@@ -125,12 +125,9 @@ func (s *Server) replace(now sharer.Instant, sl *slice) error {
 }
 
 // divide lets each instance of a slice allocate what the others leave of the
-// limit: their ledgers do not know of each other.
+// limit, the only one all of it: their ledgers do not know of each other.
 func (s *Server) divide(id gpu.SliceID) {
 	all := s.instances(id)
-	if len(all) < 2 {
-		return
-	}
 	used, sum := make([]uint64, len(all)), uint64(0)
 	for i, sl := range all {
 		used[i] = sl.view().Memory.Total()
@@ -162,6 +159,7 @@ func (s *Server) forget(sl *slice) error {
 		heir.rejected += sl.rejected
 	}
 	sl.dir.close()
+	s.divide(sl.ID)
 	return nil
 }
 

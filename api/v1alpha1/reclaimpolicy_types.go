@@ -72,6 +72,7 @@ type ReclaimPolicySpec struct {
 	Idle *IdleRule `json:"idle,omitempty"`
 	// warnBefore are how long before a pause its user is told, such as 24h, 1h, 10m.
 	// +kubebuilder:default={"24h","1h","10m"}
+	// +kubebuilder:validation:XValidation:rule="self.all(w, duration(w) >= duration('1s'))",message="warnBefore takes lengths of time of 1s or more, such as 24h, 1h30m or 10m"
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
@@ -102,6 +103,7 @@ type ReclaimPolicySpec struct {
 	// maxSaveSize is the most that is saved of one container. What holds more is not
 	// paused, and its user and the administrator are told.
 	// +kubebuilder:default="20Gi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0",message="maxSaveSize must be 0 or more"
 	// +optional
 	MaxSaveSize *resource.Quantity `json:"maxSaveSize,omitempty"`
 	// notify also sends warnings and pauses to a URL.

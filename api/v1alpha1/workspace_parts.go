@@ -48,6 +48,7 @@ type WorkspacePort struct {
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",message="size cannot shrink"
 type WorkspaceHome struct {
 	// size can grow where the storage class allows.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) > 0",message="size must be above 0, such as 50Gi"
 	Size resource.Quantity `json:"size"`
 	// storageClassName, the cluster's default without it.
 	// +optional

@@ -100,6 +100,7 @@ type WorkspaceSpec struct {
 	Volumes []WorkspaceVolume `json:"volumes,omitempty"`
 	// sharedMemory is the size of /dev/shm, for example for PyTorch's data loaders.
 	// It counts within the memory of the set.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0",message="sharedMemory must be 0 or more"
 	// +optional
 	SharedMemory *resource.Quantity `json:"sharedMemory,omitempty"`
 	// runAsUser, runAsGroup and fsGroup are those of a pod's security context: the

@@ -64,6 +64,7 @@ type WorkspaceSnapshotSpec struct {
 	// +optional
 	Commit bool `json:"commit,omitempty"`
 	// maxSize of what is saved, before compression.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0",message="maxSize must be 0 or more"
 	// +optional
 	MaxSize *resource.Quantity `json:"maxSize,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "aipub.io/aipub/api/v1alpha1"
@@ -23,6 +24,15 @@ func TestLimitsAsTheyAreWritten(t *testing.T) {
 		p.Name, p.Spec.MaxOccupancyHours = name, hours
 		if err := c.Create(t.Context(), p); err == nil || !strings.Contains(err.Error(), "spec.maxOccupancyHours") {
 			t.Errorf("%d hours: %v", hours, err)
+		}
+	}
+	// What Go cannot read must not be stored: one such policy would keep all from being read.
+	for field, value := range map[string]any{"warnBefore": []any{"soon"}, "maxSaveSize": "1e99999999999999999999"} {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"scope": map[string]any{"everyone": true}, field: value}}}
+		u.SetGroupVersionKind(api.GroupVersion.WithKind("ReclaimPolicy"))
+		u.SetName("unreadable")
+		if err := c.Create(t.Context(), u); err == nil || !strings.Contains(err.Error(), "spec."+field) {
+			t.Errorf("%s %v: %v", field, value, err)
 		}
 	}
 	c.create(t, newWorkspace("lab"))

@@ -50,6 +50,7 @@ func TestWorkspacesOnARealAPIServer(t *testing.T) {
 	create := "workspace create kim -n demo --set small --image jupyter/pytorch-notebook --home 50Gi --port 8888 --volume data:/data:ro --shm 8Gi --fs-group 100"
 	wantAll(t, typed(t, admin, create+" --dry-run=server"), "workspace demo/kim created (server dry run: nothing was changed)")
 	wantAll(t, typed(t, admin, create), "workspace demo/kim created\n", "Home:           50Gi at /home/user, claim home-kim\n")
+	wantAll(t, typed(t, admin, "workspace create kim -n dem --set small --image x"), "error: there is no namespace \"dem\"; choose one with -n, or make it: kubectl create namespace dem\n")
 	wantAll(t, typed(t, admin, create), "error: there is a workspace demo/kim already; choose another name, or look at it: kubectl aipub workspace show kim -n demo\n")
 	wantAll(t, typed(t, admin, "workspace create two -n demo --set small --image a --count 5000"), "error: workspace demo/two was not created: ", "spec.count", "exit status 1")
 	wantAll(t, typed(t, admin, "workspace list -n demo"), "kim    -      small   -       ")

@@ -92,6 +92,16 @@ func annotated(annotations map[string]any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": annotations}}
 }
 
+// isNoNamespace tells a namespace that is not there from a kind that is not.
+func isNoNamespace(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "namespaces"
+}
+
 // refused says in a sentence why the API server did not do something.
 func refused(r boundRef, verb, done string, err error) error {
 	switch {
@@ -101,6 +111,8 @@ func refused(r boundRef, verb, done string, err error) error {
 		return lacks([]right{{verb: verb, group: r.kind.Group, resource: r.kind.resource, namespace: r.namespace}})
 	case apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("there is a %s already; choose another name, or look at it: %s", r, r.command("show"))
+	case isNoNamespace(err):
+		return fmt.Errorf("there is no namespace %q; choose one with -n, or make it: kubectl create namespace %s", r.namespace, r.namespace)
 	case apierrors.IsNotFound(err):
 		return &readError{resource: r.kind.resource, group: r.kind.Group, err: err}
 	}

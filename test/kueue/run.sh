@@ -113,7 +113,7 @@ both() {
 	running kueue-sets d e
 	kubectl apply -f test/kueue/bare.yaml >/dev/null
 	await "AIPub waits for Kueue to open its gate" 30 elsewhere $ns
-	expect "gates of the pod" "$(get '{.spec.schedulingGates[*].name}' pod bare -n $ns | tr ' ' '\n' | sort | paste -sd' ')" 'aipub.io/quota kueue.x-k8s.io/admission'
+	expect "gates of the pod" "$(get '{.spec.schedulingGates[*].name}' pod bare -n $ns | tr ' ' '\n' | sort | paste -sd' ')" 'aipub.io/quota kueue.x-k8s.io/admission kueue.x-k8s.io/topology'
 	expect "what AIPub charges for it meanwhile" "$(get "{.status.used.sets}" resourcesetquota kueue-apart)" ""
 	end kueue-sets d
 	await "the pod runs" 60 kubectl wait pod/bare -n $ns --for=condition=Ready --timeout=1s

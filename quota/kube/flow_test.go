@@ -47,7 +47,8 @@ func (c *apiServer) requireOpen(t *testing.T, namespace, name string) *corev1.Po
 }
 
 // requireCondition waits for a pod's condition aipub.io/Allocated.
-func (c *apiServer) requireCondition(t *testing.T, namespace, name, want string) corev1.PodCondition {
+// Several wants are each right.
+func (c *apiServer) requireCondition(t *testing.T, namespace, name string, want ...string) corev1.PodCondition {
 	t.Helper()
 	var found corev1.PodCondition
 	eventually(t, "condition of "+name, func() error {
@@ -56,7 +57,7 @@ func (c *apiServer) requireCondition(t *testing.T, namespace, name, want string)
 				found = condition
 			}
 		}
-		if got := string(found.Status) + " " + found.Reason; got != want {
+		if got := string(found.Status) + " " + found.Reason; !slices.Contains(want, got) {
 			return fmt.Errorf("it is %q, want %q", got, want)
 		}
 		return nil

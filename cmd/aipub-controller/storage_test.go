@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"aipub.io/aipub/api/v1alpha1"
@@ -118,6 +119,7 @@ func TestStorage(t *testing.T) {
 		{"a class that comes later is judged", testStorageClassLater},
 		{"a lowered quota takes nothing away", testStorageLowered},
 		{"what is not managed is not counted", testStorageUnmanaged},
+		{"an amount that cannot be read is not stored", testStorageAmounts},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(t, c) }) {
 			return
@@ -298,4 +300,21 @@ func testStorageUnmanaged(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	c.expectStorage(t, "nlp", "0 + 0 in 0: ")
+}
+
+// testStorageAmounts: one such quota, once stored, would keep all others from being
+// read.
+func testStorageAmounts(t *testing.T, c *cluster) {
+	for _, tc := range []struct{ amount, what string }{
+		{"1e99999999999999999999", "spec.limits.perStorageClass[slow]: 1e99999999999999999999 is no amount; write 0 or more, such as 500Gi"},
+		{"-1Gi", "spec.limits.perStorageClass[slow]: -1Gi is no amount"},
+	} {
+		q := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"scope":  map[string]any{"project": "vision"},
+			"limits": map[string]any{"perStorageClass": map[string]any{"fast": int64(5), "slow": tc.amount}},
+		}}}
+		q.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("StorageQuota"))
+		q.SetName("unreadable")
+		requireRefused(t, c.Create(t.Context(), q), tc.what)
+	}
 }

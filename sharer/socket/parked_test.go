@@ -56,8 +56,8 @@ func TestAParkedTenantIsNotTakenForOneThatPredictsBadly(t *testing.T) {
 	parked, other := r.attached("parked"), r.attached("other")
 	stop := func(times uint64) (took time.Duration) {
 		parked.do("waiting 1")
+		parked.lease() // before it is busy, or it may seem to be so under the last one still
 		parked.do("busy")
-		parked.lease()
 		parked.do("waiting 0")
 		parked.do("closing 1000")
 		other.tell("work 1 100")

@@ -21,9 +21,7 @@ func TestFoldersThatAreRemovedAreLaidDownAgain(t *testing.T) {
 	old.do("work 3 100")
 	old.do("commit 1000")
 	before := r.inodes("a")
-	if err := os.RemoveAll(filepath.Join(r.root, "slices")); err != nil {
-		t.Fatal(err)
-	}
+	r.eventually("they are removed", func() bool { return os.RemoveAll(filepath.Join(r.root, "slices")) == nil })
 	for _, id := range []string{"a", "b"} {
 		r.eventually("a folder with a socket", func() bool {
 			_, err := os.Stat(filepath.Join(r.dir(id), wire.SocketFile))
@@ -91,9 +89,7 @@ func TestALostSliceMayComeBack(t *testing.T) {
 	r.set(a)
 	old := r.attached("a")
 	r.set()
-	if err := os.RemoveAll(r.dir("a")); err != nil {
-		t.Fatal(err)
-	}
+	r.eventually("it is removed", func() bool { return os.RemoveAll(r.dir("a")) == nil })
 	a.Tenant = sharer.TenantID("tenant-a")
 	r.set(a)
 	late := r.attached("a")

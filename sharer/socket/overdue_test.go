@@ -15,8 +15,8 @@ func TestWorkUnderALeaseThatWasTakenIsStillThere(t *testing.T) {
 	r := newRig(t)
 	r.set(block("a", 500), block("b", 500))
 	a, b := r.attached("a"), r.attached("b")
+	a.do("busy") // before a lease can come, and be over
 	a.do("waiting 1")
-	a.do("busy")
 	a.lease()
 	a.signal(unix.SIGSTOP)
 	b.lease()

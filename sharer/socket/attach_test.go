@@ -66,8 +66,7 @@ func TestLeaseGoesRound(t *testing.T) {
 	r := newRig(t, patient)
 	r.set(block("a", 500), block("b", 500))
 	a, b := r.attached("a"), r.attached("b")
-	a.do("busy")
-	a.lease()
+	a.overrun("a")
 	b.do("want")
 	// a's work goes on beyond its lease; b must wait for it.
 	a.expect("nolease 30", "lease 0")

@@ -70,9 +70,8 @@ func TestStoppedProcessLosesTheGPU(t *testing.T) {
 	r := newRig(t)
 	r.set(block("a", 500), block("b", 500))
 	a, b := r.attached("a"), r.attached("b")
-	a.do("busy") // before a lease can come, and be over
+	a.overrun("a")
 	a.do("waiting 1")
-	a.lease()
 	a.signal(unix.SIGSTOP)
 	b.lease()
 	b.do("work 20 100")
@@ -191,8 +190,7 @@ func TestRestartWaitsForWorkInFlight(t *testing.T) {
 	specs := []socket.Slice{block("a", 500), block("b", 500)}
 	r.set(specs...)
 	a, b := r.attached("a"), r.attached("b")
-	a.do("busy")
-	a.lease()
+	a.overrun("a")
 	r.stop()
 	r.start()
 	r.set(specs...)

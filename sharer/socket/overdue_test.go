@@ -15,9 +15,8 @@ func TestWorkUnderALeaseThatWasTakenIsStillThere(t *testing.T) {
 	r := newRig(t)
 	r.set(block("a", 500), block("b", 500))
 	a, b := r.attached("a"), r.attached("b")
-	a.do("busy") // before a lease can come, and be over
+	a.overrun("a")
 	a.do("waiting 1")
-	a.lease()
 	a.signal(unix.SIGSTOP)
 	b.lease()
 	r.eventually("the turn is overdue", func() bool { return r.tenant("a").Overdue > 100*time.Millisecond })

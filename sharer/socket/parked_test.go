@@ -25,9 +25,8 @@ func TestAParkedTenantDoesNotShiftTheSharesOfOthers(t *testing.T) {
 	steady.tell("toil 1000000 4000")
 	one.tell("work 1000000 4000")
 	two.tell("work 1000000 4000")
-	parked.do("busy") // before a lease can come, and be over
+	parked.overrun("parked")
 	parked.do("waiting 1")
-	parked.lease()
 	parked.signal(unix.SIGSTOP)
 	r.eventually("its lease is taken by force", func() bool { return r.tenant("parked").Forced > 0 })
 

@@ -269,6 +269,16 @@ func (c *client) lease() {
 	}
 }
 
+// overrun is work that was let in under a lease of its slice's tenant and that goes
+// on when the lease is over, which it may be before anybody looks.
+func (c *client) overrun(slice string) {
+	c.r.Helper()
+	before := c.r.tenant(slice).Leases
+	c.do("busy")
+	c.do("want")
+	c.r.eventually("it has a lease", func() bool { return c.r.tenant(slice).Leases > before })
+}
+
 func (c *client) signal(sig os.Signal) { _ = c.cmd.Process.Signal(sig) }
 
 func (c *client) kill() {

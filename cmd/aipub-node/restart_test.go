@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -84,11 +85,9 @@ func TestARebootMakesTheInstancesAgainUnderTheSameIDs(t *testing.T) {
 	if diff := cmp.Diff(want, r.everything()); r.kubelet.Allocatable(gpu.ResourceName("mig")) > 0 && diff != "" {
 		t.Errorf("devices after the boot (-want +got):\n%s", diff)
 	}
-	for _, id := range want["mig"] {
-		st := r.slice(id)
-		if wantState := map[bool]gpu.State{true: gpu.StateHeld, false: gpu.StatePreparing}[id == ids[0]]; st.State != wantState {
-			t.Errorf("%s is %s before its instance exists, want %s", id, st.State, wantState)
-		}
+	for _, id := range want["mig"] { // who holds what is asked of the kubelet after the start
+		state := map[bool]gpu.State{true: gpu.StateHeld, false: gpu.StatePreparing}[id == ids[0]]
+		r.eventually(fmt.Sprintf("%s to be %s before its instance exists", id, state), func() bool { return r.slice(id).State == state })
 	}
 	r.cluster.reach(true)
 	r.allocatable("mig", 7)

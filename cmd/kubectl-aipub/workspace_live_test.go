@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,6 +77,27 @@ func TestWorkspacesOnARealAPIServer(t *testing.T) {
 		t.Error("it is paused still")
 	}
 	l.othersSee(t)
+	l.homeWithoutVolume(t, admin)
+}
+
+// homeWithoutVolume: the scheduler says only that a volume is missing, the claim's
+// controller says why.
+func (l *live) homeWithoutVolume(t *testing.T, admin string) {
+	t.Helper()
+	typed(t, admin, "workspace create homeless -n demo --set small --image a --home 1Gi:fsat")
+	l.become("homeless", func(s *api.WorkspaceStatus) { s.Phase, s.Reason = api.PhaseQueued, "Unschedulable" })
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "home-homeless"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	l.create(claim)
+	wantAll(t, typed(t, admin, "workspace show homeless -n demo"), "note: its home, claim home-homeless, has no volume yet\n")
+	l.create(&corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "demo", Name: "homeless.1"},
+		InvolvedObject: corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "demo", Name: claim.Name, UID: claim.UID},
+		Reason:         "ProvisioningFailed", Message: `storageclass.storage.k8s.io "fsat" not found`,
+	})
+	wantAll(t, typed(t, admin, "workspace show homeless -n demo"), `note: its home, claim home-homeless, has no volume yet: storageclass.storage.k8s.io "fsat" not found`)
 }
 
 // othersSee is what those see who may read Workspaces only, or nothing.
@@ -90,6 +112,9 @@ func (l *live) othersSee(t *testing.T) {
 		}
 	}
 	wantAll(t, got, "kim    -      small   ", "note: some of what follows is incomplete: you are not allowed to list deployments.apps")
+	if strings.Contains(got, "notebooks") {
+		t.Errorf("in a cluster without Kubeflow a right to its Notebooks is asked for:\n%s", got)
+	}
 	wantAll(t, typed(t, guest, "workspace show kim -n demo"), "Rules:          not known\n", "note: the rules that bind it are not known: you are not allowed to list reclaimpolicies.aipub.io")
 	wantAll(t, typed(t, guest, "workspace pause kim -n demo"), "error: you are not allowed to patch on workspaces.aipub.io in namespace demo: ", "exit status 1")
 	wantAll(t, typed(t, guest, "workspace create mine -n demo --set small --image a"), "error: you are not allowed to create on workspaces.aipub.io in namespace demo: ")

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -69,7 +70,7 @@ func (a *app) readBound(ctx context.Context, from lister, namespace string) (all
 		case err == nil:
 		case kind.isWorkspace() || ctx.Err() != nil:
 			return nil, nil, err
-		case apierrors.IsNotFound(err): // as of Notebooks, where there is no Kubeflow
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && !a.serves(from, kind): // as of Notebooks, where there is no Kubeflow
 		default:
 			notes = append(notes, fmt.Sprintf("some of what follows is incomplete: %v", explain(err)))
 		}
@@ -88,6 +89,21 @@ func (a *app) readBound(ctx context.Context, from lister, namespace string) (all
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind))
 	})
 	return all, notes, nil
+}
+
+// serves reports whether an API server has a kind: to who has no right to it, it answers
+// the same whether it has or not.
+func (a *app) serves(from lister, kind boundKind) bool {
+	c, online := from.(*cluster)
+	if !online {
+		return true
+	}
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	if err != nil {
+		return true
+	}
+	_, err = client.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	return !apierrors.IsNotFound(err)
 }
 
 // findBound reads the one that was typed. It refuses what no ReclaimPolicy binds.

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -64,9 +65,12 @@ func (a *app) showBound(ctx context.Context, text string, out *output) error {
 	} else {
 		notes = append(notes, fmt.Sprintf("the rules that bind it are not known: %v", explain(err)))
 	}
-	events, err := eventsOf(ctx, from, a, b)
+	events, err := a.eventsOf(ctx, from, b.object)
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("what happened to it is not known: %v", explain(err)))
+	}
+	if b.workspace != nil && b.workspace.Spec.Home != nil && b.Phase == string(api.PhaseQueued) {
+		notes = append(notes, a.homeNotes(ctx, from, b)...)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -185,15 +189,41 @@ func (b *bound) conditionNotes() []string {
 	return notes
 }
 
-var eventKind = boundKind{corev1.SchemeGroupVersion.WithKind("Event"), "events"}
+// homeNotes say that a claim waits for its volume, and why, which the scheduler's
+// sentence leaves out.
+func (a *app) homeNotes(ctx context.Context, from lister, b *bound) []string {
+	name := "home-" + b.Name
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
+	claims, err := a.listSelected(ctx, from, claimKind, b.Namespace, options)
+	if err != nil {
+		return []string{fmt.Sprintf("whether its home has a volume is not known: %v", explain(err))}
+	}
+	for i := range claims {
+		phase, _, _ := unstructured.NestedString(claims[i].Object, "status", "phase") // "" where it has none yet
+		if claims[i].GetName() != name || phase == string(corev1.ClaimBound) {
+			continue
+		}
+		words := fmt.Sprintf("its home, claim %s, has no volume yet", name)
+		if events, err := a.eventsOf(ctx, from, &claims[i]); err == nil && len(events) > 0 {
+			words += ": " + strings.TrimSpace(events[len(events)-1].Message)
+		}
+		return []string{words}
+	}
+	return nil
+}
+
+var (
+	eventKind = boundKind{corev1.SchemeGroupVersion.WithKind("Event"), "events"}
+	claimKind = boundKind{corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), "persistentvolumeclaims"}
+)
 
 // mostEvents is how many are shown, the latest.
 const mostEvents = 10
 
-// eventsOf are the latest events about it, the latest last.
-func eventsOf(ctx context.Context, from lister, a *app, b *bound) ([]corev1.Event, error) {
-	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(b.object.GetUID())).String()}
-	items, err := a.listSelected(ctx, from, eventKind, b.Namespace, options)
+// eventsOf are the latest events about an object, the latest last.
+func (a *app) eventsOf(ctx context.Context, from lister, object *unstructured.Unstructured) ([]corev1.Event, error) {
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(object.GetUID())).String()}
+	items, err := a.listSelected(ctx, from, eventKind, object.GetNamespace(), options)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +233,7 @@ func eventsOf(ctx context.Context, from lister, a *app, b *bound) ([]corev1.Even
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &e); err != nil {
 			return nil, fmt.Errorf("read event %s: %w", items[i].GetName(), err)
 		}
-		if e.InvolvedObject.UID == b.object.GetUID() {
+		if e.InvolvedObject.UID == object.GetUID() {
 			events = append(events, e)
 		}
 	}

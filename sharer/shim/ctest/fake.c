@@ -206,7 +206,7 @@ static void remove_machine(void) {
     char path[160];
     if (!getenv("GPUSIM_DIR") || dir[0]) return;
     snprintf(dir, sizeof dir, "%s", getenv("GPUSIM_DIR"));
-    static const char *const files[] = {"state", "boot_id", "description", "machine.conf"};
+    static const char *const files[] = {"state", "boot_id", "clients", "description", "machine.conf"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, files[i]);
         unlink(path);

@@ -44,7 +44,7 @@ func (f *workspaceFlags) add(a *app, cmd *cobra.Command) {
 	flags.StringVar(&f.save, "save", "", "What a pause keeps: home (its volumes) or commit (its file system as well). Default home.")
 	flags.Int64Var(&f.fsGroup, "fs-group", notGiven, "The group that may write to its volumes. Default the image's.")
 	flags.Int64Var(&f.userID, "user-id", notGiven, "The user that it runs as. Default the image's.")
-	flags.Lookup("fs-group").DefValue, flags.Lookup("user-id").DefValue = "", ""
+	flags.Lookup("fs-group").DefValue, flags.Lookup("user-id").DefValue = "0", "0" // not shown: it is the image's
 	// The only error of these is a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("save", cobra.FixedCompletions([]string{"home", "commit"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("set", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {

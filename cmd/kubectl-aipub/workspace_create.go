@@ -93,7 +93,7 @@ func (a *app) create(ctx context.Context, w *api.Workspace, wait bool, dryRun st
 	if out.format != "" {
 		err = out.object(u, a.Out)
 	} else {
-		err = a.sayCreated(b, dryRun)
+		err = a.sayCreated(ctx, c, b, dryRun)
 	}
 	if err != nil || !wait || dryRun != dryRunNone {
 		return err
@@ -119,15 +119,22 @@ func (a *app) post(ctx context.Context, c *cluster, u *unstructured.Unstructured
 }
 
 // sayCreated says what was made, and what to do with it.
-func (a *app) sayCreated(b *bound, dryRun string) error {
+func (a *app) sayCreated(ctx context.Context, c *cluster, b *bound, dryRun string) error {
+	var rules *reclaim.Rules
+	if c != nil {
+		if known, err := a.rulesOf(ctx, c, b); err == nil { // few users may read them
+			rules = &known
+		}
+	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s created%s\n", b.ref, dryRunWords(dryRun))
-	writeFields(&text, specFields(b.workspace, reclaim.Rules{}))
+	writeFields(&text, specFields(b.workspace, rules))
 	return a.show(&text)
 }
 
-// specFields say what a Workspace is made of, and what a pause keeps of it by rules.
-func specFields(w *api.Workspace, rules reclaim.Rules) []field {
+// specFields say what a Workspace is made of, and what a pause keeps of it by rules; nil
+// where they are not known.
+func specFields(w *api.Workspace, rules *reclaim.Rules) []field {
 	fields := []field{{"Set", setWords(map[string]int64{w.Spec.Set: int64(max(w.Spec.Count, 1))})}, {"Image", w.Spec.Image}}
 	if words := append(w.Spec.Command, w.Spec.Args...); len(words) > 0 { //nolint:gocritic // a line of its own
 		fields = append(fields, field{"Command", strings.Join(words, " ")})

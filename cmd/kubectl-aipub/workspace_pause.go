@@ -80,34 +80,35 @@ func (b *bound) pausedWords() string {
 	return fmt.Sprintf(", since %s: %s", timeWords(b.Pause.At), byWords(b.Pause.Reason, b.Pause.By))
 }
 
-// pauseKeeps says what a pause keeps; more where a ReclaimPolicy says so.
+// pauseKeeps says what a pause keeps.
 func (b *bound) pauseKeeps() string {
 	if b.workspace == nil {
 		return "; its volumes are kept"
 	}
-	words := keepsWords(b.workspace, reclaim.Rules{})
-	if words == keepsNothing {
-		return "; it has no volume and save is not Commit, so what it has written is kept only if a ReclaimPolicy says so"
-	}
-	return "; kept: " + words
+	return "; kept: " + keepsWords(b.workspace, nil)
 }
 
-const keepsNothing = "nothing: it has no volume"
-
-// keepsWords are what a pause keeps.
-func keepsWords(w *api.Workspace, rules reclaim.Rules) string {
-	commit := "its file system"
-	if w.Spec.Save != api.SaveCommit {
-		commit += " (" + rules.SavePolicy + ")"
+// keepsWords are what a pause keeps by the rules that bind a Workspace; nil where they
+// are not known.
+func keepsWords(w *api.Workspace, rules *reclaim.Rules) string {
+	keeps := "nothing"
+	if w.Spec.Home != nil || len(w.Spec.Volumes) > 0 {
+		keeps = "its volumes"
 	}
-	volumes := w.Spec.Home != nil || len(w.Spec.Volumes) > 0
-	switch saved := w.Spec.Save == api.SaveCommit || rules.Save == api.SaveCommit; {
-	case saved && volumes:
-		return "its volumes, " + commit
-	case saved:
-		return commit
-	case volumes:
-		return "its volumes"
+	files := "its file system"
+	switch {
+	case w.Spec.Save == api.SaveCommit:
+	case rules == nil:
+		return keeps + "; its file system only where a ReclaimPolicy says so"
+	case rules.Save == api.SaveCommit:
+		files += " (" + rules.SavePolicy + ")"
+	case keeps == "nothing":
+		return "nothing: it has no volume"
+	default:
+		return keeps
 	}
-	return keepsNothing
+	if keeps == "nothing" {
+		return files
+	}
+	return keeps + ", " + files
 }

@@ -59,9 +59,10 @@ func (a *app) showBound(ctx context.Context, text string, out *output) error {
 	}
 	var notes []string
 	words := "not known"
+	var known *reclaim.Rules
 	rules, err := a.rulesOf(ctx, from, b)
 	if err == nil {
-		words = rulesWords(rules)
+		known, words = &rules, rulesWords(rules)
 	} else {
 		notes = append(notes, fmt.Sprintf("the rules that bind it are not known: %v", explain(err)))
 	}
@@ -76,7 +77,7 @@ func (a *app) showBound(ctx context.Context, text string, out *output) error {
 		return ctx.Err()
 	}
 	var screen bytes.Buffer
-	writeFields(&screen, b.fields(rules, words, a.now()))
+	writeFields(&screen, b.fields(known, words, a.now()))
 	if err := out.tables(&screen, b.warningTable(a.now()), b.extensionTable(a.now()), eventTable(events, a.now())); err != nil {
 		return fmt.Errorf("print workspace: %w", err)
 	}
@@ -87,8 +88,8 @@ func (a *app) showBound(ctx context.Context, text string, out *output) error {
 	return nil
 }
 
-// fields are what is known of it, in words.
-func (b *bound) fields(rules reclaim.Rules, ruleWords string, now time.Time) []field {
+// fields are what is known of it, in words; rules are nil where they are not known.
+func (b *bound) fields(rules *reclaim.Rules, ruleWords string, now time.Time) []field {
 	out := []field{{b.Kind, b.Namespace + "/" + b.Name}, {"Charged", fmt.Sprintf("user %s, project %s", orElse(b.User, "-"), orElse(b.Project, "-"))}}
 	if b.workspace != nil {
 		out = append(out, specFields(b.workspace, rules)...)

@@ -51,6 +51,14 @@ func TestCreateSaysWhatItMadeAndWhyItWaits(t *testing.T) {
 	}
 }
 
+func TestCreateSaysWhatAPolicyKeeps(t *testing.T) {
+	l := workingLab(t)
+	l.policy("everyone", api.ReclaimPolicySpec{Scope: api.ReclaimScope{Everyone: true}, Save: api.SaveCommit})
+	create := "workspace create new -n lab --set small --image a/b --home 1Gi --dry-run="
+	wantAll(t, serveLab(t, l).run(create+"server"), "A pause keeps:  its volumes, its file system (everyone)\n")
+	wantAll(t, serveLab(t, l).run(create+"client"), "A pause keeps:  its volumes; its file system only where a ReclaimPolicy says so\n")
+}
+
 func TestCreateOnTheServerOnly(t *testing.T) {
 	s := serveLab(t, workingLab(t))
 	wantAll(t, s.run("workspace create new -n lab --set small --image a/b --dry-run=server --wait"), "workspace lab/new created (server dry run: nothing was changed)\n")

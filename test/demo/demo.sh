@@ -99,7 +99,9 @@ fi
 
 title "2. A researcher asks for a set, and for nothing else"
 show kubectl apply -f test/demo/namespace.yaml
-kubectl -n demo delete pods --all --wait >/dev/null
+# What a run that was interrupted has left: its Jobs would make pods anew, and its quota hold them.
+kubectl -n demo delete workspaces,deployments,jobs,pods --all --wait >/dev/null
+kubectl delete --ignore-not-found -f test/demo/quota.yaml -f test/demo/reclaim.yaml >/dev/null
 await "the node is free" 60 offers small 4
 show cat test/demo/small.yaml
 show kubectl apply -f test/demo/small.yaml

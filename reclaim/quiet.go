@@ -29,6 +29,9 @@ func Quiet(hours []api.QuietHours, t time.Time) (time.Time, error) {
 	return q.end(t), nil
 }
 
+// AfterQuiet is a time, or the end of the policy's quiet hours that it lies in.
+func (t Terms) AfterQuiet(at time.Time) time.Time { return t.quiet.end(at) }
+
 // quiet is a union of intervals; nil is none.
 type quiet []interval
 

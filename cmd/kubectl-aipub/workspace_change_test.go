@@ -174,6 +174,16 @@ func TestExtendAddsToWhatWasAdded(t *testing.T) {
 	wantAll(t, s.run("workspace extend notebook/notes -n lab --for 90m"), "notebook lab/notes: 1h30m added; it was not due to be paused yet; 1h30m added in all")
 }
 
+func TestExtendCountsFromTheLimitAndNotFromTheEndOfQuietHours(t *testing.T) {
+	l := workingLab(t)
+	l.policy("siesta", api.ReclaimPolicySpec{Scope: api.ReclaimScope{Project: "lab"}, MaxOccupancyHours: 23, MaxExtensionHours: 24,
+		QuietHours: []api.QuietHours{{From: "14:00", To: "16:00"}, {From: "17:30", To: "18:00"}}})
+	s := serveLab(t, l)
+	wantAll(t, s.run("workspace extend kim -n lab --for 30m --dry-run=server"), "until 2026-03-02 16:00Z -> 2026-03-02 16:00Z,")
+	wantAll(t, s.run("workspace extend kim -n lab --for 2h --dry-run=server"), "until 2026-03-02 16:00Z -> 2026-03-02 17:00Z,")
+	wantAll(t, s.run("workspace extend kim -n lab --for 3h --dry-run=server"), "until 2026-03-02 16:00Z -> 2026-03-02 18:00Z,")
+}
+
 // TestNoExtensionIsLost has two persons extend at once: both count.
 func TestNoExtensionIsLost(t *testing.T) {
 	s := serveLab(t, workingLab(t))

@@ -75,7 +75,7 @@ func (a *app) extend(ctx context.Context, c *cluster, b *bound, more time.Durati
 		changes["metadata"].(map[string]any)["resourceVersion"] = b.object.GetResourceVersion() //nolint:forcetypeassert // annotated makes it
 		_, err = a.patch(ctx, c, b, changes, dryRun)
 		if err == nil {
-			return a.say("%s%s%s%s", b.ref, b.extendedWords(more, a.now()), totalWords(total, rules, known), dryRunWords(dryRun))
+			return a.say("%s%s%s%s", b.ref, b.extendedWords(more, total, rules, a.now()), totalWords(total, rules, known), dryRunWords(dryRun))
 		}
 		if !apierrors.IsConflict(err) {
 			return refused(b.ref, "patch", "extended", err)
@@ -88,18 +88,24 @@ func (a *app) extend(ctx context.Context, c *cluster, b *bound, more time.Durati
 }
 
 // extendedWords are the deadline before and after, as far as it is known: when it is
-// idle it is kept from now on, else its clock has more time.
-func (b *bound) extendedWords(more time.Duration, now time.Time) string {
+// idle it is kept from now on, else its clock has more time. Quiet hours put off what
+// lies in them, and not what lies beyond.
+func (b *bound) extendedWords(more, total time.Duration, rules reclaim.Rules, now time.Time) string {
 	o := b.Occupancy
 	if o == nil || o.ExpiresAt == nil {
 		return fmt.Sprintf(": %s added; it was not due to be paused yet", hours(more))
 	}
 	then := o.ExpiresAt.Add(more)
-	if o.Reason == api.ReasonIdle {
-		then = now.Add(more)
-		if then.Before(o.ExpiresAt.Time) {
-			then = o.ExpiresAt.Time
-		}
+	switch {
+	case o.Reason == api.ReasonIdle:
+		then = rules.IdleTerms.AfterQuiet(now.Add(more))
+	case rules.Limit > 0 && o.Since != nil:
+		clock := *o
+		clock.Extensions = []api.Extension{{Seconds: int64(total / time.Second)}}
+		then = rules.LimitTerms.AfterQuiet(reclaim.Clock(clock, rules.Limit))
+	}
+	if then.Before(o.ExpiresAt.Time) {
+		then = o.ExpiresAt.Time
 	}
 	return fmt.Sprintf(": until %s -> %s, %s", timeWords(*o.ExpiresAt), timeWords(metav1.NewTime(then)), byWords(o.Reason, o.Policy))
 }

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.used.gpu`
 // +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.waiting.pods`
 // +kubebuilder:printcolumn:name="Over",type=string,JSONPath=`.status.conditions[?(@.type=="OverQuota")].status`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 type ResourceSetQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

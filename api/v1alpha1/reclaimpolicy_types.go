@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Idle-Minutes",type=integer,JSONPath=`.spec.idle.afterMinutes`
 // +kubebuilder:printcolumn:name="Bound",type=integer,JSONPath=`.status.bound`
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextAt`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 type ReclaimPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.used.total`
 // +kubebuilder:printcolumn:name="Volumes",type=integer,JSONPath=`.status.used.volumes`
 // +kubebuilder:printcolumn:name="Over",type=string,JSONPath=`.status.conditions[?(@.type=="OverQuota")].status`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 type StorageQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -88,6 +88,9 @@ func (q *queues) find(r workloadRef) (*waiter, error) {
 	}
 	var known []string
 	for _, it := range q.order {
+		if r.kind == "" && it.Workload.Namespace == r.namespace && it.Workload.Name == r.text {
+			return nil, fmt.Errorf("%q is no pod; did you mean %q?", r.text, refOf(it.Workload))
+		}
 		known = append(known, refOf(it.Workload))
 	}
 	typed := r.text

@@ -31,6 +31,7 @@ func TestQueueScreens(t *testing.T) {
 		"move-too-far":           {args: "queue move vision/job/train-a --to 9 --dry-run"},
 		"move-other-project":     {args: "queue move vision/job/train-a --before nlp/job/tune --dry-run"},
 		"move-running":           {args: "queue move vision/run-0 --to 1 --dry-run"},
+		"move-bare":              {args: "queue move train-a --to 1 --dry-run -n vision"},
 		"move-unknown":           {args: "queue move vision/job/trian-a --to 1 --dry-run"},
 		"move-both":              {args: "queue move vision/job/train-a --to 1 --before train-b-0"},
 		"move-offline":           {args: "queue move vision/job/train-a --to 2"},

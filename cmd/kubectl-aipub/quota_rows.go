@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,7 +150,8 @@ func gpuAmount(q *resource.Quantity) string {
 	if q == nil {
 		return "0"
 	}
-	return strconv.FormatFloat(q.AsApproximateFloat64(), 'f', -1, 64)
+	// 143m is 0.14300000000000002 otherwise.
+	return strconv.FormatFloat(math.Round(q.AsApproximateFloat64()*1e4)/1e4, 'f', -1, 64)
 }
 
 // describeQuota prints a quota with its users and holders.

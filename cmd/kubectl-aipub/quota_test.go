@@ -5,6 +5,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func TestQuotaScreens(t *testing.T) {
@@ -34,5 +36,14 @@ func TestQuotaScreens(t *testing.T) {
 			}
 			golden(t, name, c.kubectl(t, strings.Fields(tc.args)...))
 		})
+	}
+}
+
+func TestGPUsOfMIGAreReadable(t *testing.T) {
+	for text, want := range map[string]string{"143m": "0.143", "429m": "0.429", "0.2525": "0.2525", "2500m": "2.5", "1000000": "1000000", "0": "0"} {
+		q := resource.MustParse(text)
+		if got := gpuAmount(&q); got != want {
+			t.Errorf("%s is shown as %s, want %s", text, got, want)
+		}
 	}
 }

@@ -53,7 +53,7 @@ func (a *app) pause(ctx context.Context, c *cluster, b *bound, dryRun string) (*
 	if err != nil {
 		return nil, refused(b.ref, "patch", "paused", err)
 	}
-	return next, a.say("%s is being paused%s%s", b.ref, b.pauseKeeps(), dryRunWords(dryRun))
+	return next, a.say("%s is being paused%s%s", b.ref, a.pauseKeeps(ctx, c, b), dryRunWords(dryRun))
 }
 
 // pauseAsked reports whether it is to be paused, or is.
@@ -80,12 +80,16 @@ func (b *bound) pausedWords() string {
 	return fmt.Sprintf(", since %s: %s", timeWords(b.Pause.At), byWords(b.Pause.Reason, b.Pause.By))
 }
 
-// pauseKeeps says what a pause keeps.
-func (b *bound) pauseKeeps() string {
+// pauseKeeps says what a pause keeps, as far as its rules can be read.
+func (a *app) pauseKeeps(ctx context.Context, c *cluster, b *bound) string {
 	if b.workspace == nil {
 		return "; its volumes are kept"
 	}
-	return "; kept: " + keepsWords(b.workspace, nil)
+	var rules *reclaim.Rules
+	if r, err := a.rulesOf(ctx, c, b); err == nil {
+		rules = &r
+	}
+	return "; kept: " + keepsWords(b.workspace, rules)
 }
 
 // keepsWords are what a pause keeps by the rules that bind a Workspace; nil where they

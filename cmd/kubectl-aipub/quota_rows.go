@@ -158,7 +158,11 @@ func gpuAmount(q *resource.Quantity) string {
 func (a *app) describeQuota(q api.ResourceSetQuota, user string, out *output, b *bytes.Buffer) error {
 	fields := []field{{"Quota", q.Name}, {"Binds", scopeWords(q.Spec.Scope)}, {"Rules", ruleWords(q.Spec)}}
 	if c := meta.FindStatusCondition(q.Status.Conditions, api.ConditionOverQuota); c != nil {
-		fields = append(fields, field{"Over quota", strings.ToLower(string(c.Status))})
+		over := "no"
+		if c.Status == metav1.ConditionTrue {
+			over = "yes"
+		}
+		fields = append(fields, field{"Over quota", over})
 	}
 	writeFields(b, fields)
 	limits := columns("User", "Limit of", "Limit", "Used", "Reserved", "Waiting", "Borrowed", "Surge")

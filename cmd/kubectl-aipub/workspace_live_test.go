@@ -62,7 +62,7 @@ func TestWorkspacesOnARealAPIServer(t *testing.T) {
 	wantAll(t, typed(t, admin, "workspace show kim -n demo"), "Running on node gpu-01", "24h at most (day), its user may add 8h (day)", "2026-03-02 13:30Z (in 4h): OccupancyLimit (day)", "unknown\n")
 	wantAll(t, typed(t, admin, "workspace extend kim -n demo --for 8h"), "until 2026-03-02 13:30Z -> 2026-03-02 21:30Z", "8h added in all, of 8h")
 	wantAll(t, typed(t, admin, "workspace extend kim -n demo --for 1h --dry-run=server"), "9h added in all, of 8h that its user may add (day) (server dry run: nothing was changed)\n")
-	wantAll(t, typed(t, admin, "workspace pause kim -n demo"), "workspace demo/kim is being paused; kept: its volumes; its file system only where a ReclaimPolicy says so\n")
+	wantAll(t, typed(t, admin, "workspace pause kim -n demo"), "workspace demo/kim is being paused; kept: its volumes\n")
 	wantAll(t, typed(t, admin, "workspace pause kim -n demo"), "workspace demo/kim is being paused already\n")
 	if w := l.workspace("kim"); !w.Spec.Paused || w.Annotations[api.ExtendAnnotation] != "8h" {
 		t.Errorf("paused is %v, annotations are %v", w.Spec.Paused, w.Annotations)

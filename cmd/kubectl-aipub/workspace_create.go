@@ -122,9 +122,7 @@ func (a *app) post(ctx context.Context, c *cluster, u *unstructured.Unstructured
 func (a *app) sayCreated(ctx context.Context, c *cluster, b *bound, dryRun string) error {
 	var rules *reclaim.Rules
 	if c != nil {
-		if known, err := a.rulesOf(ctx, c, b); err == nil { // few users may read them
-			rules = &known
-		}
+		rules = a.knownRules(ctx, c, b)
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s created%s\n", b.ref, dryRunWords(dryRun))

@@ -85,11 +85,7 @@ func (a *app) pauseKeeps(ctx context.Context, c *cluster, b *bound) string {
 	if b.workspace == nil {
 		return "; its volumes are kept"
 	}
-	var rules *reclaim.Rules
-	if r, err := a.rulesOf(ctx, c, b); err == nil {
-		rules = &r
-	}
-	return "; kept: " + keepsWords(b.workspace, rules)
+	return "; kept: " + keepsWords(b.workspace, a.knownRules(ctx, c, b))
 }
 
 // keepsWords are what a pause keeps by the rules that bind a Workspace; nil where they

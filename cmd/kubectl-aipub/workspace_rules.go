@@ -32,6 +32,15 @@ func (a *app) rulesOf(ctx context.Context, from lister, b *bound) (reclaim.Rules
 	return reclaim.Bind(policies, reclaim.Who{User: b.User, Project: b.Project}), nil
 }
 
+// knownRules are rulesOf, or nil where they cannot be read: few users may.
+func (a *app) knownRules(ctx context.Context, from lister, b *bound) *reclaim.Rules {
+	rules, err := a.rulesOf(ctx, from, b)
+	if err != nil {
+		return nil
+	}
+	return &rules
+}
+
 // rulesWords are the rules in words, each with its policy.
 func rulesWords(r reclaim.Rules) string {
 	var words []string
